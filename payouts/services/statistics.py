@@ -71,15 +71,16 @@ class Statistics:
         return totals
 
     def totals_by_day_and_program(
-        self, days: Sequence[date], affiliate: int
+        self, days: Sequence[date], affiliate: int | None = None
     ) -> dict[tuple[date, int | None], Totals]:
-        """Return the totals of an affiliate for each day and program that has some."""
+        """Return the totals of each day and program that has some, of this affiliate (None:
+        of all)."""
         totals: dict[tuple[date, int | None], Totals] = defaultdict(Totals)
         lines = self._sum(
             days,
             by=("day", "program_id", "currency"),
             of=(*COUNTS, *AMOUNTS),
-            affiliates=[affiliate],
+            affiliates=None if affiliate is None else [affiliate],
             program=None,
         )
         for day, program, currency, *sums in lines:

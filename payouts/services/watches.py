@@ -5,13 +5,14 @@ daily statistics or what an index finds, in a fixed number of statements, and ch
 nothing. Findings have no personal data.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypedDict
 
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Exists, Max, OuterRef, Q
 
 from accounts.days import A_DAY, start_of_day
 from accounts.exact_json import format_decimal
@@ -80,14 +81,25 @@ def get_watch_settings(account: Account) -> dict[str, WatchSetting]:
 
 
 def find_missing_clicks(account: Account, threshold: int, at: datetime) -> Iterable[Finding]:
-    """Find no click today and on so many days before, though there were some earlier."""
+    """Find the programs without a click today and on so many days before, though there were
+    some earlier."""
     since = account.get_day(at) - A_DAY * threshold
-    if account.clicks.filter(created_at__gte=start_of_day(since, account.zone)).exists():
-        return
-    usual = Period(since - A_DAY * USUAL_DAYS, since - A_DAY).days
-    clicks = add_totals(_load(account, usual, at).totals_by_day(usual).values()).clicks
-    if clicks:
-        yield Finding(f"No click on {since} or later; {clicks:,} in the {USUAL_DAYS} days before.")
+    recent = account.clicks.filter(
+        program=OuterRef("pk"), created_at__gte=start_of_day(since, account.zone)
+    )
+    quiet = account.programs.filter(~Exists(recent), archived_at=None)
+    programs = dict(quiet.values_list("pk", "title"))
+    usual = Period(since - A_DAY * USUAL_DAYS, since - A_DAY).days if programs else []
+    clicks: Counter[int | None] = Counter()
+    for (_, program), totals in _load(account, usual, at).totals_by_day_and_program(usual).items():
+        clicks[program] += totals.clicks
+    for pk in sorted(programs.keys() & (+clicks).keys()):
+        yield Finding(
+            f"No click in {programs[pk]} on {since} or later; {clicks[pk]:,} in the"
+            f" {USUAL_DAYS} days before.",
+            str(pk),
+            pk,
+        )
 
 
 def find_low_rate(account: Account, threshold: int, at: datetime) -> Iterable[Finding]:
@@ -249,10 +261,10 @@ WATCHES = {
     ),
     "no_clicks": Watch(
         "No clicks",
-        f"No click today and on so many days before, though the {USUAL_DAYS} days before them"
-        " had some: the script may be gone from the pages.",
+        f"A program has no click today and on so many days before, though the {USUAL_DAYS} days"
+        " before them had some: the script may be gone from its pages.",
         find_missing_clicks,
-        page="tracking_click",
+        page="tracking_program",
         unit="days",
         default=3,
         maximum=90,

@@ -227,6 +227,8 @@ class AlertRepresentation(Representation):
     id = Integer(example=12)
     watch = Choice(choices=list(WATCHES), example="no_clicks")
     title = Text("watch", function=get_watch_title, example="No clicks")
-    text = Text(example=f"No click on 2026-05-29 or later; 412 in the {USUAL_DAYS} days before.")
+    text = Text(
+        example=f"No click in Lamps on 2026-05-29 or later; 412 in the {USUAL_DAYS} days before."
+    )
     affiliate = Nested(AffiliateSummaryRepresentation, "affiliate", null=True)
     created_at = Time(example="2026-06-01T06:00:00+00:00")

@@ -123,7 +123,7 @@ def test_a_dismissed_run_is_not_counted(staff_client, account):
 @pytest.mark.parametrize(
     ("watch", "page"),
     [
-        ("no_clicks", "admin:tracking_click_changelist"),
+        ("no_clicks", "admin:tracking_program_changelist"),
         ("low_rate", "admin:index"),
         ("of_another_version", ""),
     ],

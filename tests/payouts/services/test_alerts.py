@@ -92,7 +92,10 @@ def test_the_figures_are_those_of_the_last_look(scenario):
     before = account.alerts.get().text
     evaluate_watches(account, at=AT + timedelta(days=1))
 
-    assert before == "No click on 2026-04-19 or later; 2 in the 28 days before."
+    assert (
+        before
+        == "No click in Harbor Lamp Partners on 2026-04-19 or later; 2 in the 28 days before."
+    )
     assert account.alerts.get().text == "No click on 2026-04-20 or later; 1 in the 28 days before."
 
 

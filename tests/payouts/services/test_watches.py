@@ -11,6 +11,7 @@ from payouts.services import watches
 from payouts.services.refunds import refund_conversion
 from payouts.services.watches import WATCHES, get_watch_settings
 from tests.payout_scenario import Paid, create_run
+from tests.program_scenario import ProgramScenario
 from tracking.models.shops import ShopEventState
 from tracking.services.connections import create_connection
 from tracking.services.inbox import Envelope, store_event
@@ -136,7 +137,9 @@ def test_sentences_have_the_figures(scenario, low_minimums):
         for name, threshold in (("no_clicks", 3), ("many_refunds", 200), ("large_share", 60))
     }
     assert texts == {
-        "no_clicks": ["No click on 2026-04-17 or later; 3 in the 28 days before."],
+        "no_clicks": [
+            "No click in Harbor Lamp Partners on 2026-04-17 or later; 3 in the 28 days before."
+        ],
         "many_refunds": [
             "80.00 EUR in 2 refunds of the last 7 days; 5.00 EUR a week in the 28 days before."
         ],
@@ -144,6 +147,26 @@ def test_sentences_have_the_figures(scenario, low_minimums):
             "64 % of the revenue of the last 30 days: 320.00 EUR of 500.00 EUR.",
         ],
     }
+
+
+def test_names_the_program_without_clicks(scenario):
+    """One is quiet while others are not; one is archived, one never had a click."""
+    account = scenario.account
+    others = {
+        slug: ProgramScenario(account, slug=slug, email=None)
+        for slug in ("lamps", "archived", "new")
+    }
+    for slug in ("lamps", "archived"):
+        others[slug].create_click(others[slug].enroll(scenario.mina.affiliate), at=days_ago(10))
+    others["archived"].program.update_row(archived_at=AT)
+    for number in (1, 10):
+        scenario.create_click(at=days_ago(number))
+
+    (found,) = find(account, "no_clicks", 3)
+
+    quiet = others["lamps"].program
+    assert (found.subject, found.object_id) == (str(quiet.pk), quiet.pk)
+    assert found.text.startswith(f"No click in {quiet.title} on 2026-04-17 or later; 1 in")
 
 
 def test_what_concerns_money_has_the_figures(scenario):
