@@ -96,7 +96,10 @@ def test_the_figures_are_those_of_the_last_look(scenario):
         before
         == "No click in Harbor Lamp Partners on 2026-04-19 or later; 2 in the 28 days before."
     )
-    assert account.alerts.get().text == "No click on 2026-04-20 or later; 1 in the 28 days before."
+    assert (
+        account.alerts.get().text
+        == "No click in Harbor Lamp Partners on 2026-04-20 or later; 1 in the 28 days before."
+    )
 
 
 def test_a_watch_that_is_switched_off_closes_its_alerts(scenario, method):
