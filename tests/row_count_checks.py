@@ -46,9 +46,9 @@ def assert_row_counts_exact(account, *, at, days=()):
     for rows in list_row_querysets(account, days):
         counted_list = find_counted_list(account, rows)
         count = counted_list.count(at)
-        pks = list(rows.order_by("-created_at", "-id").values_list("pk", flat=True))
-        assert count.stored + count.later == len(pks), counted_list
-        for offset in range(count.later, len(pks)):
+        newest = [*rows.order_by("-created_at", "-id").values_list("created_at", "pk")]
+        assert count.stored + count.later == len(newest), counted_list
+        for offset in range(count.later, len(newest)):
             day_end, start = counted_list.find_day(count, offset)
-            page = rows.filter(created_at__lt=day_end).order_by("-created_at", "-id")
-            assert page.values_list("pk", flat=True)[start] == pks[offset]
+            page = [row for row in newest if row[0] < day_end]
+            assert page[start] == newest[offset]
