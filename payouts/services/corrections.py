@@ -180,7 +180,8 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
 
     Affiliate and program are those of the claim; so are amounts and currency, unless a
     fact has set them. New commissions follow the usual rules. Raises `ClaimNotFound`
-    if the conversion is not contested any more.
+    if the conversion is not contested any more, and `SettledCommission` if a commission
+    is paid or final.
     """
     with transaction.atomic():
         rows = account.conversion_claims.select_related(
@@ -217,14 +218,17 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         )
         claim.update_row(confirmed_at=at)
         rates = list_rates(account, claim.program, group_id=claim.affiliate.group_id)
-        write_commissions(
-            conversion,
-            drop_unknown_types(line_items, rates),
-            rates,
-            [("conversion.updated", conversion)],
-            replaces_claim=True,
-            at=at,
-        )
+        try:
+            write_commissions(
+                conversion,
+                drop_unknown_types(line_items, rates),
+                rates,
+                [("conversion.updated", conversion)],
+                replaces_claim=True,
+                at=at,
+            )
+        except DuplicateConversion:  # the claim is paid, so a fact would be a duplicate
+            raise SettledCommission from None
     return conversion
 
 

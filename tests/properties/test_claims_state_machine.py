@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 )
 
 from accounts.errors import DomainError
+from payouts.errors import SettledCommission
 from payouts.services.commissions import approve_commission, disapprove_commission
 from payouts.services.conversion_creation import ConversionData, create_conversion
 from payouts.services.conversion_updates import (
@@ -270,10 +271,16 @@ class ClaimsStateMachine(RuleBasedStateMachine):
         claim = self.pick(self.account.conversion_claims, number)
         if claim is None:
             return
-        with suppress(ClaimNotFound):
+        commissions = self.account.commissions.not_deleted().filter(conversion=claim.conversion_id)
+        try:
             conversion = confirm_claim(self.account, claim_id=claim.pk, at=self.tick())
-            assert conversion.affiliate == claim.affiliate
-            assert conversion.claim_status is None
+        except ClaimNotFound:
+            return
+        except SettledCommission:
+            assert commissions.filter(payment__isnull=False).exists()
+            return
+        assert conversion.affiliate == claim.affiliate
+        assert conversion.claim_status is None
 
     @rule(number=picks, amount=amounts, order_id=order_ids)
     def change(self, number, amount, order_id):

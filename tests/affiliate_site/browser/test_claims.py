@@ -15,10 +15,13 @@ from accounts.services.api_keys import (
     create_signing_secret,
     revoke_signing_secret,
 )
+from payouts.errors import SettledCommission
 from payouts.explanation import render_explanation
 from payouts.services import conversion_creation
+from payouts.services.commissions import approve_commission
 from payouts.services.corrections import confirm_claim
 from payouts.services.explanation import explain_conversion
+from payouts.services.payments import PaymentOrder, create_payments
 from payouts.services.reconciliation import reconcile
 from tests.factories.tracking import ProgramFactory
 from tests.ledger_checks import assert_amounts_consistent
@@ -362,6 +365,23 @@ def test_staff_confirm_one_of_the_claims(page, scenario, winner):
     ]
     with pytest.raises(ClaimNotFound):
         confirm_claim(scenario.account, claim_id=claim.pk, at=NOON)
+
+
+def test_a_paid_claim_cannot_be_given_to_another(page, scenario, api):
+    """The first one was paid before anybody else claimed its order."""
+    page.report(scenario.mallory, external_id=None, amount=90)
+    account = scenario.account
+    approve_commission(account, commission_id=account.commissions.get().pk, at=NOON)
+    create_payments(account, orders=[PaymentOrder("mallorythorn", Decimal(9), "EUR")], at=NOON)
+    api.patch(f"/conversions/{account.conversions.get().pk}/", {"external_id": "order-1"})
+    page.report(scenario.mina)
+    claim = account.conversion_claims.get(affiliate=scenario.mina.affiliate)
+
+    with pytest.raises(SettledCommission, match="is paid or final"):
+        confirm_claim(account, claim_id=claim.pk, at=NOON)
+
+    assert account.conversions.get().is_contested
+    assert get_commissions(account) == [("mallorythorn", "9", "approved")]
 
 
 # Customers.
