@@ -11,6 +11,7 @@ from affiliate_site.backoffice.form_pages import FormPage
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     build_labels,
+    format_affiliate,
     format_datetime,
     format_money,
     format_person,
@@ -27,12 +28,19 @@ from affiliate_site.backoffice.object_pages import (
     Section,
     build_history,
     link_to,
+    link_to_sale,
 )
 from affiliate_site.backoffice.risk.rules import get_rule_title
 from affiliate_site.columns import Column
+from payouts.models.commissions import CommissionStatus
 from payouts.models.refunds import MAX_REASON_LENGTH
 from payouts.models.risk import RiskCase, RiskCaseState
-from payouts.services.risk_cases import clear_case, disapprove_case, exclude_affiliate
+from payouts.services.risk_cases import (
+    clear_case,
+    disapprove_case,
+    exclude_affiliate,
+    list_commissions,
+)
 from payouts.services.risk_rules import RISK_RULES
 
 CASE_STATES = build_labels(
@@ -67,14 +75,17 @@ class DecisionPage(FormPage):
         return case.state == RiskCaseState.OPEN
 
     def list_sections(self):
-        return [list_findings(self.row)]
+        return [list_findings(self.row), list_held(self.row)]
 
 
 class ClearCasePage(DecisionPage):
     name = "clear"
     title = button = "Clear"
     service = staticmethod(clear_case)
-    explanation = "Nothing is wrong. What was found opens no case again; other sales or facts do."
+    explanation = (
+        "Nothing is wrong. What was found opens no case again; other sales or facts do."
+        " Commissions that are pending stay so until they are approved."
+    )
 
 
 class DisapproveCasePage(DecisionPage):
@@ -100,6 +111,37 @@ class ExcludeAffiliatePage(DecisionPage):
         " nothing more, and the commissions that the case is about. What is paid or final"
         " stays."
     )
+
+
+def list_held(case: RiskCase) -> Section:
+    """The commissions that the case is about, the newest first, and what would become of
+    them."""
+    rows = list_commissions(case).select_related("conversion", "affiliate").order_by("-id")
+    held = list(rows[:MAX_FINDINGS])
+    for row in held:
+        row.account = case.account
+    return Section(
+        "Commissions",
+        columns=(
+            Column("ID", link_to),
+            Column("Sale", link_to_sale),
+            Column("Affiliate", lambda row: format_affiliate(row.affiliate)),
+            Column("Amount", format_amount, is_amount=True),
+            Column("If they are disapproved", describe_outcome),
+        ),
+        rows=held,
+        notes=[f"The newest {MAX_FINDINGS} are shown."] if len(held) == MAX_FINDINGS else (),
+    )
+
+
+def describe_outcome(commission) -> str:
+    """What happens to a commission if those of the case are disapproved."""
+    if commission.is_settled:
+        return "Paid or final, stays"
+    status = CommissionStatus(commission.status)
+    if status == CommissionStatus.DISAPPROVED:
+        return "Is disapproved already"
+    return f"{status.label}, becomes disapproved"
 
 
 def list_findings(case: RiskCase) -> Section:
@@ -135,7 +177,11 @@ def link_finding(finding) -> str:
 
 
 def format_sale(finding) -> str:
-    return format_money(finding.conversion.amount, finding.conversion.currency)
+    return format_amount(finding.conversion)
+
+
+def format_amount(row) -> str:
+    return format_money(row.amount, row.currency)
 
 
 @admin.register(RiskCase)
@@ -180,6 +226,7 @@ class RiskCaseAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdm
             sections=[
                 Section("Risk case", facts=facts),
                 list_findings(case),
+                *([list_held(case)] if case.state == RiskCaseState.OPEN else ()),
                 build_history(request, [case]),
             ],
         )

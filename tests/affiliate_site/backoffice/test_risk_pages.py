@@ -107,6 +107,27 @@ def test_staff_decide_with_a_note(page, state, status, scenario, sale, case, sta
     assert "not possible in this state" in text
 
 
+def test_a_case_says_what_becomes_of_each_commission(scenario, case, sale, staff_client):
+    account, client = scenario.account, staff_client()
+    other = scenario.create_conversion("100", at=timezone.now())
+    account.risk_findings.create(
+        case=case, rule=case.rule, affiliate=case.affiliate, conversion=other
+    )
+    scenario.approve(scenario.get_commission(sale))
+    scenario.disapprove(scenario.get_commission(other))
+
+    def read_outcomes(page="change"):
+        text = read(client.get(url_of("riskcase", page, case.pk)))
+        return text.partition("If they are disapproved")[2]
+
+    assert "20.00 EUR Approved, becomes disapproved" in read_outcomes()
+    assert "10.00 EUR Is disapproved already" in read_outcomes("disapprove")
+    scenario.pay("20")
+    assert "20.00 EUR Paid or final, stays" in read_outcomes("exclude")
+    case.update_row(state="cleared")
+    assert read_outcomes() == ""
+
+
 def test_undecided_cases_are_counted_in_the_sidebar_and_on_the_dashboard(
     scenario, case, staff_client
 ):
