@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
+from django.db.models import Subquery
 
 BATCH_SIZE = 1000  # rows of one statement
 LARGE_BATCH_SIZE = 5000  # of those that pay many affiliates at once
@@ -28,6 +29,16 @@ SNAPSHOT_SQL = {
         "SET LOCAL idle_in_transaction_session_timeout = 0",
     ],
 }
+
+
+class LockedSubquery(Subquery):
+    """A value of a row that nobody who locks it `FOR UPDATE` can change until the commit.
+
+    It waits for them, and reads what they have committed. SQLite has one writer at a time.
+    """
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
+        return self.as_sql(compiler, connection, template="(%(subquery)s FOR KEY SHARE)")
 
 
 def is_lock_timeout(error: BaseException) -> bool:

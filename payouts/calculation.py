@@ -37,6 +37,7 @@ class InitialStatusReason(StrEnum):
     NEEDS_REVIEW = "needs_review"
     UNVERIFIED_BROWSER_SALE = "unverified_browser_sale"
     PROGRAM_REQUIRES_APPROVAL = "program_requires_approval"
+    UNDER_REVIEW = "under_review"
     DISPUTED = "disputed"
     INSUFFICIENT_FUNDS = "insufficient_funds"
     PROGRAM_APPROVES = "program_approves"
@@ -127,6 +128,7 @@ class Ancestor:
     level: int
     rate: CommissionRate
     skip_reason: RejectionReason | None = None
+    is_under_review: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,25 +142,30 @@ class ApprovalContext:
     has_funds: bool = True  # the payout balance, if there is one, is sufficient
     base_status: str | None = None  # status of the base commission of a level
     is_disputed: bool = False  # the shop has an open dispute about the sale
+    is_under_review: bool = False  # an open risk case holds what the affiliate earns
+    is_approval_final: bool = False  # the account has the payout feature
 
     def initial_status(self) -> tuple[str, InitialStatusReason]:
         """Return the initial status and its reason, which are stored and verified."""
-        # A level has the status of its base commission. Only an approved one that the
-        # payout balance does not cover continues, to become pending below.
-        if self.base_status is not None and (self.has_funds or self.base_status != APPROVED):
+        is_reviewed_first = self.is_under_review and self.is_approval_final
+        can_follow = self.has_funds and not is_reviewed_first
+        # A level has the status of its base commission. Only an approved one that the payout
+        # balance does not cover, or that is reviewed first, becomes pending below.
+        if self.base_status is not None and (can_follow or self.base_status != APPROVED):
             return self.base_status, InitialStatusReason.BASE_COMMISSION
         if self.is_past_cap:
             return DISAPPROVED, InitialStatusReason.CAP_REACHED
-        if self.warnings:
-            return PENDING, InitialStatusReason.NEEDS_REVIEW
-        if self.is_unverified_browser_sale:
-            return PENDING, InitialStatusReason.UNVERIFIED_BROWSER_SALE
-        if not self.is_auto_approved:
-            return PENDING, InitialStatusReason.PROGRAM_REQUIRES_APPROVAL
-        if self.is_disputed:
-            return PENDING, InitialStatusReason.DISPUTED
-        if not self.has_funds:
-            return PENDING, InitialStatusReason.INSUFFICIENT_FUNDS
+        for applies, reason in (
+            (self.warnings, InitialStatusReason.NEEDS_REVIEW),
+            (self.is_unverified_browser_sale, InitialStatusReason.UNVERIFIED_BROWSER_SALE),
+            (not self.is_auto_approved, InitialStatusReason.PROGRAM_REQUIRES_APPROVAL),
+            # Before a dispute, at whose end it would be approved.
+            (is_reviewed_first, InitialStatusReason.UNDER_REVIEW),
+            (self.is_disputed, InitialStatusReason.DISPUTED),
+            (not self.has_funds, InitialStatusReason.INSUFFICIENT_FUNDS),
+        ):
+            if applies:
+                return PENDING, reason
         return APPROVED, InitialStatusReason.PROGRAM_APPROVES
 
 
@@ -201,6 +208,11 @@ class CommissionDraft:
     @property
     def reason(self) -> InitialStatusReason:
         return self.approval_context.initial_status()[1]
+
+    @property
+    def is_held(self) -> bool:
+        """Whether an open risk case keeps it on hold from the start."""
+        return self.approval_context.is_under_review and self.status != DISAPPROVED
 
     def with_approval_context(self, **changed: Any) -> "CommissionDraft":
         """Return a copy with other values in its approval context."""
@@ -262,7 +274,9 @@ def calculate_commissions(calculation_input: CalculationInput) -> list[Commissio
             ancestor.affiliate_id,
             replace(draft.line_item, comment=None),
             replace(ancestor.rate, hold=draft.rate.hold),
-            approval_context=replace(context, base_status=draft.status),
+            approval_context=replace(
+                context, base_status=draft.status, is_under_review=ancestor.is_under_review
+            ),
             base_index=index,
         )
         for index, draft in enumerate(regular)

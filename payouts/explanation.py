@@ -29,6 +29,7 @@ REASON_TEXTS: dict[str, str] = {
         "reported by the browser script, or without a signature"
     ),
     InitialStatusReason.PROGRAM_REQUIRES_APPROVAL: ("the program requires manual approval"),
+    InitialStatusReason.UNDER_REVIEW: "an open risk case was about the affiliate",
     InitialStatusReason.DISPUTED: "the shop had an open dispute about the sale",
     InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
     InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",

@@ -110,7 +110,7 @@ def list_earnings(
             due_on=account.get_day(row.due_at)
             if state == "on_hold" and row.due_at and not row.is_under_review
             else None,
-            is_under_review=state == "on_hold" and row.is_under_review,
+            is_under_review=state in ("on_hold", "pending") and row.is_under_review,
             goal=explain_bonus(row),
         )
         for row in rows

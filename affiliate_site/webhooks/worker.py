@@ -37,7 +37,7 @@ from affiliate_site.webhooks.sending import send_delivery
 from payouts.models.alerts import Alert
 from payouts.models.scenarios import Scenario
 from payouts.services.alerts import evaluate_watches, queue_alert_mails
-from payouts.services.risk_cases import evaluate_rules, list_accounts_with_rules
+from payouts.services.risk_cases import evaluate_rules, list_evaluated_accounts
 from payouts.services.scenarios import calculate_in_background, claim_scenario
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
@@ -226,7 +226,7 @@ class DeliveryWorker:
         if monotonic() - self.evaluated_at < RISK_INTERVAL_SECONDS:
             return False
         has_more = False
-        for account in list_accounts_with_rules():
+        for account in list_evaluated_accounts():
             try:
                 has_more |= evaluate_rules(account, at=timezone.now())
             except DatabaseError:

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from accounts.compiled_queries import compiled
+from accounts.db_compat import LockedSubquery
 from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from payouts.calculation import (
@@ -40,11 +41,15 @@ from tracking.models.programs import Program
 
 
 @compiled
-def commission_types_of(account: Account, program: Program, group: int) -> Any:
-    """The commission types of a program with `group_hold`, the days of a group."""
+def commission_types_of(account: Account, program: Program, group: int, affiliate: int) -> Any:
+    """The commission types of a program with `group_hold`, the days of a group, and with
+    `under_review_since` of an affiliate."""
     groups = AffiliateGroup.objects.of(account).filter(pk=group)
     rows = CommissionType.objects.of(account).filter(program=program)
-    return rows.annotate(group_hold=Subquery(groups.values("hold_days")))
+    return rows.annotate(
+        group_hold=Subquery(groups.values("hold_days")),
+        under_review_since=_read_under_review(account, affiliate),
+    )
 
 
 @compiled
@@ -62,25 +67,45 @@ def group_rates_of(account: Account, program: Program, group: int) -> QuerySet[G
 
 @compiled
 def parent_in_program(account: Account, program: Program, pk: int) -> Any:
-    """An affiliate with `approved`, its approval in the program."""
+    """An affiliate with `approved`, its approval in the program, and `reviewed_since`."""
     enrollments = Enrollment.objects.of(account).filter(program=program, affiliate=OuterRef("pk"))
-    approved = Subquery(enrollments.values("approved")[:1])
-    return Affiliate.objects.of(account).annotate(approved=approved).filter(pk=pk)
+    return (
+        Affiliate.objects.of(account)
+        .annotate(
+            approved=Subquery(enrollments.values("approved")[:1]),
+            reviewed_since=_read_under_review(account, pk),
+        )
+        .filter(pk=pk)
+    )
+
+
+def _read_under_review(account: Account, pk: int) -> LockedSubquery:
+    """Since when an affiliate is under review: a case that opens waits for the sale."""
+    rows = Affiliate.objects.of(account).filter(pk=pk)
+    return LockedSubquery(rows.values("under_review_since"))
 
 
 def list_rates(
-    account: Account, program: Program, *, group_id: int | None
+    account: Account, program: Program, *, group_id: int | None, affiliate: Affiliate | None
 ) -> dict[str, CommissionRate]:
     """Return the rates of a program by commission type, that of its default type also
     as `default`.
 
     `group_id` is the group of the affiliate: its rate replaces that of the type, and
-    its hold that of the program. Raises `NoDefaultCommissionType`.
+    its hold that of the program. The same statement reads into `affiliate` whether it is
+    under review, until the commit. Raises `NoDefaultCommissionType`.
     """
-    types = commission_types_of.all(account=account, program=program, group=group_id or 0)
+    types = commission_types_of.all(
+        account=account,
+        program=program,
+        group=group_id or 0,
+        affiliate=affiliate.pk if affiliate else 0,
+    )
     default = next((row for row in types if row.is_default), None)
     if default is None:
         raise NoDefaultCommissionType(program=program.title)
+    if affiliate is not None:
+        affiliate.under_review_since = default.under_review_since
     hold = Hold(program.hold_days)
     if default.group_hold is not None:
         hold = Hold(default.group_hold, "group")
@@ -169,6 +194,8 @@ def build_calculation_input(
             is_unverified_browser_sale=is_browser_sale and not program.auto_approve_browser_sales,
             is_past_cap=should_apply_cap and is_past_cap(conversion),
             is_disputed=conversion.disputed_at is not None,
+            is_under_review=conversion.affiliate.under_review_since is not None,
+            is_approval_final=conversion.account.uses_payouts,
         ),
         ancestors=list_ancestors(conversion),
     )
@@ -242,4 +269,5 @@ def _build_ancestor(parent: Any, level: Level) -> Ancestor:
             source=RateSource(RateSourceKind.LEVEL, level=level.level),
         ),
         skip_reason=reason,
+        is_under_review=parent.reviewed_since is not None,
     )

@@ -424,4 +424,5 @@ def _build_commission(
         created_at=created_at or at,
         finalized_at=at if is_finalized(draft.status, account) else None,
         due_at=conversion.created_at + timedelta(days=rate.hold.days),
+        under_review_since=at if draft.is_held else None,
     )

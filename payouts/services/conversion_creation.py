@@ -146,7 +146,12 @@ def _create_conversion(
         currency = data.currency or attribution.program.currency
         line_items = round_line_items(data.line_items, currency)
         amount = calculate_total(line_items, currency)
-        rates = list_rates(account, attribution.program, group_id=attribution.group_id)
+        rates = list_rates(
+            account,
+            attribution.program,
+            group_id=attribution.group_id,
+            affiliate=None if attribution.prospect else attribution.affiliate,
+        )
         extra_warnings = data.extra_warnings
         if data.is_browser_sale:
             sent_items = line_items

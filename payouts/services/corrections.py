@@ -114,7 +114,7 @@ def reattribute_conversion(
             at=at,
         )
         create_attribution_record(account, attribution, subject=conversion)
-        rates = list_rates(account, program, group_id=affiliate.group_id)
+        rates = list_rates(account, program, group_id=affiliate.group_id, affiliate=affiliate)
         try:
             write_commissions(
                 conversion,
@@ -217,7 +217,8 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
             **values,
         )
         claim.update_row(confirmed_at=at)
-        rates = list_rates(account, claim.program, group_id=claim.affiliate.group_id)
+        affiliate = claim.affiliate
+        rates = list_rates(account, claim.program, group_id=affiliate.group_id, affiliate=affiliate)
         try:
             write_commissions(
                 conversion,

@@ -1,4 +1,4 @@
-"""Ledger invariants of one account, checked by queries: E1 to E9, E11, E12, E14, E17.
+"""Ledger invariants of one account, checked by queries: E1 to E9, E11, E12, E14, E17, E18.
 
 E10 and E13 concern the whole database, see `payouts/services/reconciliation.py`, E15
 the audit log and E16 the digests, see `audit_log_invariants.py` and `ledger_digests.py`.
@@ -49,6 +49,7 @@ from payouts.services.ledger_invariant_queries import (
     top_ups_by_currency,
     transfers_by_commission,
 )
+from payouts.services.risk_cases import list_wrong_marks
 from tracking.money import ZERO
 
 
@@ -83,9 +84,10 @@ class LedgerInvariants:
         """Yield every violation of an invariant."""
         yield from self.list_amount_discrepancies()
         yield from self.check_e11_tenant_isolation()
+        yield from self.check_e18_reviews()
 
     def list_amount_discrepancies(self) -> Iterator[Discrepancy]:
-        """Yield the violations of all invariants about amounts: all but E11."""
+        """Yield the violations of all invariants about amounts: all but E11, E18."""
         yield from self.check_e1_balances_sum_to_zero()
         yield from self.check_e2_stored_balances()
         yield from self.check_e3_e4_affiliate_balances()
@@ -366,6 +368,14 @@ class LedgerInvariants:
             if not is_valid or row.commission_id or row.payment_id:
                 label = f"transfer {row.pk}"
                 yield self.build_discrepancy("E17", label, str(row), expected)
+
+    def check_e18_reviews(self) -> Iterator[Discrepancy]:
+        """An affiliate is under review while a case that holds all it earns is open."""
+        for row in list_wrong_marks(self.account):
+            stored = row.under_review_since
+            expected = "no open case" if stored else "an open case"
+            label = f"affiliate {row.log_id}"
+            yield self.build_discrepancy("E18", label, f"under review since {stored}", expected)
 
     def get_payments_by_source(self) -> dict[tuple[str, str], Decimal]:
         """Sum the payments that are not canceled, by payout source and currency."""

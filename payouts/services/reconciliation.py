@@ -58,7 +58,7 @@ def reconcile(accounts: Sequence[Account], *, at: datetime) -> ReconciliationRep
 
 
 def check_account(account: Account, *, at: datetime) -> ReconciliationReport | None:
-    """Check the amounts of one account: all invariants but E10, E11, E13, E15 and E16.
+    """Check the amounts of one account: all but E10, E11, E13, E15, E16 and E18.
 
     None, and nothing is checked, if it has more than `MAX_CHECKED_TRANSFERS` transfers.
     Discrepancies are recorded; that there are none is not, because only the nightly

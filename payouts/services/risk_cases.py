@@ -2,7 +2,8 @@
 
 The worker looks soon after a sale, not its transaction, which would take longer. What
 was found once is not found again, so looking twice changes nothing. What an open case is
-about is on hold: `Commission.under_review_since`, beside `due_at`.
+about is on hold: `Commission.under_review_since`, beside `due_at`. Of a case about an
+affiliate, `Affiliate.under_review_since` holds new sales in their own transaction.
 """
 
 from collections import defaultdict
@@ -11,8 +12,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max, OuterRef, Q
-from django.db.models.functions import Coalesce
+from django.db.models import Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce, Now
 
 from accounts.actor import ActorKind, build_actor, get_actor, use_actor
 from accounts.days import CLOSING_DELAY
@@ -22,16 +23,18 @@ from accounts.lookups import count_rows, get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
 from payouts.errors import RiskCaseDecided, RiskRuleNotFound
-from payouts.models.commissions import CommissionStatus
+from payouts.models.commissions import Commission, CommissionStatus
 from payouts.models.risk import RiskCase, RiskCaseState, RiskFinding, RiskRule
 from payouts.services.commissions import disapprove_commission
 from payouts.services.ledger import open_ledger_session
 from payouts.services.risk_rules import RISK_RULES, WINDOW, RiskFact
+from tracking.models.affiliates import Affiliate
 from tracking.services.enrollments import set_approval
 
 MAX_BATCHES = 20  # of sales, between two looks of the worker at what else is due
 MAX_DRY_RUN_SALES = 20_000
 AFFILIATE_INTERVAL = timedelta(hours=1)  # between two looks at all affiliates
+OPENING_TIME = timedelta(minutes=1)  # within which a case follows the mark of its affiliate
 # The kinds of their entries in the audit log.
 DECISIONS = {
     RiskCaseState.CLEARED: "risk_case.cleared",
@@ -131,16 +134,20 @@ def list_dry_run(rule: RiskRule, *, at: datetime) -> list[RiskFact]:
     ]
 
 
-def list_accounts_with_rules() -> list[Account]:
-    """List the accounts that have a rule switched on."""
+def list_evaluated_accounts() -> list[Account]:
+    """List the accounts that have a rule switched on, or commissions on hold by case."""
     rules = RiskRule.objects.across_accounts().filter(enabled_at__isnull=False)
-    return list(Account.objects.filter(pk__in=rules.values("account")).order_by("pk"))
+    held = Commission.objects.across_accounts().filter(under_review_since__isnull=False)
+    accounts = Q(pk__in=rules.values("account")) | Q(pk__in=held.values("account"))
+    return list(Account.objects.filter(accounts).order_by("pk"))
 
 
 def evaluate_rules(account: Account, *, at: datetime, is_complete: bool = False) -> bool:
     """Let the rules of an account look at what they have not seen; return whether there
     is more to see. With `is_complete`, as before a payout run, they look at all there is.
-    New commissions of affiliates with an open case are put on hold, then and each hour.
+    New commissions of affiliates with an open case are put on hold, then and each hour,
+    but for those of sales, which are from the start. A sale that began before a decision
+    is released by the next look.
 
     Called outside of a transaction: each affiliate's findings are stored in one of their
     own, so an interrupted look goes on where it was.
@@ -160,8 +167,54 @@ def evaluate_rules(account: Account, *, at: datetime, is_complete: bool = False)
                     rule.update_row(pass_at=at)
                 was_complete = True
         if was_complete:
-            hold_commissions(account, at=at)
+            _correct_marks(account, at=at)
+        hold_commissions(account, at=at, only_releases=not was_complete)
     return has_more
+
+
+def list_wrong_marks(account: Account) -> QuerySet[Affiliate]:
+    """The affiliates whose `under_review_since` is not what the open cases say."""
+    rows, held = account.affiliates.all(), _list_affiliate_cases(account).values("affiliate")
+    marked = Q(under_review_since__lt=Now() - OPENING_TIME)
+    return rows.filter(Q(pk__in=held, under_review_since=None) | (marked & ~Q(pk__in=held)))
+
+
+def _correct_marks(account: Account, *, at: datetime) -> None:
+    """Mark those whose case an earlier release opened, and none whose case never came."""
+    for pk in list(list_wrong_marks(account).values_list("pk", flat=True)):
+        with transaction.atomic():
+            _lock_affiliate(account, pk)
+            _mark_affiliate(account, pk, at=at)
+
+
+def _list_affiliate_cases(account: Account) -> QuerySet[RiskCase]:
+    """The open cases that hold all unpaid commissions of their affiliates."""
+    return account.risk_cases.filter(state=RiskCaseState.OPEN, rule__in=AFFILIATE_RULES)
+
+
+def _lock_affiliate(account: Account, pk: int) -> bool:
+    """Lock an affiliate; return whether it is not removed."""
+    rows = account.affiliates.filter(pk=pk).select_for_update(no_key=True)
+    return [deleted_at for _, deleted_at in rows.values_list("pk", "deleted_at")] == [None]
+
+
+def _mark_affiliate(account: Account, pk: int, *, at: datetime) -> None:
+    """Say on the affiliate, which is locked, whether an open case holds what it earns."""
+    is_held = _list_affiliate_cases(account).filter(affiliate=pk).exists()
+    rows = account.affiliates.filter(pk=pk, under_review_since__isnull=is_held)
+    rows.update(under_review_since=at if is_held else None)
+
+
+def _announce_case(account: Account, affiliate_id: int, *, at: datetime) -> None:
+    """Mark an affiliate before its case opens, and wait for sales that have not seen that.
+
+    A transaction of its own, and this is its only lock: sales hold it as readers
+    (`LockedSubquery`) until they have the balances that the case locks, too.
+    """
+    rows = account.affiliates.filter(pk=affiliate_id, under_review_since=None, deleted_at=None)
+    with transaction.atomic():
+        if rows.select_for_update().values_list("pk").first():
+            rows.update(under_review_since=at)
 
 
 def _evaluate_sales(rule: RiskRule, *, at: datetime, is_complete: bool) -> bool:
@@ -202,6 +255,8 @@ def store_facts(rule: RiskRule, facts: Sequence[RiskFact], *, at: datetime) -> N
     for fact in _list_new(rule, facts):
         by_affiliate[fact.affiliate_id].append(fact)
     for affiliate_id, found in sorted(by_affiliate.items()):
+        if rule.rule in AFFILIATE_RULES:
+            _announce_case(rule.account, affiliate_id, at=at)
         with transaction.atomic():
             _store_facts_of(rule, affiliate_id, found, at=at)
 
@@ -225,11 +280,11 @@ def _store_facts_of(
     rule: RiskRule, affiliate_id: int, facts: Sequence[RiskFact], *, at: datetime
 ) -> None:
     account = rule.account
-    locked = account.affiliates.filter(pk=affiliate_id, deleted_at=None)
-    if not locked.select_for_update(no_key=True).exists():
+    if not _lock_affiliate(account, affiliate_id):
         return  # removed: nobody is left to decide about
     facts = _list_new(rule, facts)  # another worker may have stored some
     if not facts:
+        _mark_affiliate(account, affiliate_id, at=at)
         return
     mine: dict[str, Any] = {"rule": rule.rule, "affiliate_id": affiliate_id}
     case = account.risk_cases.filter(**mine, state=RiskCaseState.OPEN).first()
@@ -248,6 +303,7 @@ def _store_facts_of(
         )
         for fact in facts
     )
+    _mark_affiliate(account, affiliate_id, at=at)
     hold_commissions(account, at=at)
     kind = "risk_case.opened" if is_new else "risk_case.joined"
     log_event(account, kind, case, at=at, findings=len(facts))
@@ -259,7 +315,7 @@ def count_open_cases() -> Coalesce:
     return count_rows(rows)
 
 
-def hold_commissions(account: Account, *, at: datetime) -> None:
+def hold_commissions(account: Account, *, at: datetime, only_releases: bool = False) -> None:
     """Put the commissions that open cases are about on hold, and release all others.
 
     Called in a transaction that locks nothing after balances. The confirmation of a
@@ -267,7 +323,7 @@ def hold_commissions(account: Account, *, at: datetime) -> None:
     """
     cases = account.risk_cases.filter(state=RiskCaseState.OPEN)
     findings = account.risk_findings.filter(case__in=cases, conversion__isnull=False)
-    of_affiliates = cases.filter(rule__in=AFFILIATE_RULES)
+    of_affiliates = _list_affiliate_cases(account)
     is_held = Q(conversion__in=findings.values("conversion")) | Q(
         affiliate__in=of_affiliates.values("affiliate")
     )
@@ -275,7 +331,7 @@ def hold_commissions(account: Account, *, at: datetime) -> None:
     rows = account.commissions.not_deleted().order_by()
     unheld = rows.filter(is_held, payment=None, status__in=statuses, under_review_since=None)
     wrong = {
-        True: unheld if cases.exists() else rows.none(),
+        True: unheld if not only_releases and cases.exists() else rows.none(),
         False: rows.filter(under_review_since__isnull=False).exclude(is_held),
     }
     columns = ("pk", "affiliate", "currency")
@@ -357,6 +413,7 @@ def _decide(
     account: Account, pk: int, state: RiskCaseState, note: str, *, at: datetime
 ) -> RiskCase:
     case = _get_open(account, pk)
+    _lock_affiliate(account, case.affiliate_id)
     is_mine = case.update_row(
         expected={"state": RiskCaseState.OPEN},
         state=state,
@@ -366,6 +423,7 @@ def _decide(
     )
     if not is_mine:
         raise RiskCaseDecided
+    _mark_affiliate(account, case.affiliate_id, at=at)
     hold_commissions(account, at=at)
     log_event(account, DECISIONS[state], case, at=at)
     return case

@@ -115,6 +115,14 @@ def create_conversion_with_ip_task(account, *, amount, ip, **parameters):
     create_conversion(account, data=data, at=AT)
 
 
+def create_conversions_task(account, *, times, amount, **parameters):
+    """Create conversions, one after the other."""
+    items = build_line_items(amount)
+    for _ in range(times):
+        data = ConversionData(parameters=TrackingParameters(**parameters), line_items=items)
+        create_conversion(account, data=data, at=AT)
+
+
 def grant_bonuses_task(account):
     """Grant the bonuses of March; return the names of the commissions."""
     return [commission.name for commission in grant_bonuses(account, at=APRIL).granted]
@@ -166,6 +174,7 @@ CONVERSION_TASKS = {
     "count_rows": count_rows_task,
     "delete_customer": delete_customer_task,
     "sign_up": sign_up_task,
+    "create_conversions": create_conversions_task,
     "create_conversion_with_ip": create_conversion_with_ip_task,
     "grant_bonuses": grant_bonuses_task,
     "end_bonus": end_bonus_task,

@@ -14,7 +14,8 @@ from payouts.services.payout_limits import remove_minimum, set_minimum
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import take_out
 from payouts.services.payout_settings import top_up_payout_balance
-from payouts.services.risk_cases import evaluate_rules
+from payouts.services.risk_cases import clear_case, evaluate_rules, store_facts
+from payouts.services.risk_rules import RiskFact
 from payouts.services.run_confirmation import confirm_run
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
@@ -95,6 +96,16 @@ def evaluate_risk_rules(account):
     evaluate_rules(account, at=AT, is_complete=True)
 
 
+def open_risk_case(account, *, affiliate, key):
+    """Let a rule find something of all that an affiliate earns."""
+    fact = RiskFact(account.affiliates.get(slug=affiliate).pk, [], key=key)
+    store_facts(account.risk_rules.get(rule="refund_rate"), [fact], at=AT)
+
+
+def clear_risk_case(account, *, case):
+    clear_case(account, pk=case, note="", at=AT)
+
+
 def take_out_of_run(account, *, line):
     return run_and_report(take_out, account, pk=line, reason="asked")
 
@@ -127,6 +138,8 @@ PAYMENT_TASKS = {
     "load_statistics": load_statistics,
     "confirm_payout_run": confirm_payout_run,
     "evaluate_risk_rules": evaluate_risk_rules,
+    "open_risk_case": open_risk_case,
+    "clear_risk_case": clear_risk_case,
     "take_out_of_run": take_out_of_run,
     "toggle_approval": toggle_approval,
 }

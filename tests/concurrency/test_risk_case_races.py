@@ -10,9 +10,10 @@ import pytest
 
 from payouts.models.risk import RiskCaseState
 from payouts.services.payout_runs import create_draft
-from payouts.services.risk_cases import clear_case, create_rule
+from payouts.services.risk_cases import clear_case, create_rule, evaluate_rules
 from payouts.services.run_confirmation import confirm_run
 from tests.concurrency.worker import AT, PROCESSES
+from tests.ledger_checks import assert_ledger_consistent
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
 
@@ -126,3 +127,35 @@ def test_a_case_beside_approvals_refunds_and_payments(is_approved, workers, scen
         assert (
             not account.commissions.not_deleted().filter(under_review_since__isnull=False).exists()
         )
+
+
+@pytest.mark.parametrize("uses_payouts", [False, True])
+def test_sales_beside_a_case_about_all_that_an_affiliate_earns(uses_payouts, workers, scenario):
+    """While it is open none is free, and after the next look none is held without it."""
+    account, mina = scenario.account, scenario.mina
+    scenario.program.update_row(auto_approve_commissions=True)
+    if uses_payouts:
+        scenario.enable_payouts(1_000_000)
+    create_rule(account, rule="refund_rate", at=AT)
+    unpaid = account.commissions.filter(affiliate=mina.affiliate, payment=None)
+    for number in range(2 * ROUNDS):
+        selling = build_task(
+            scenario, "create_conversions", times=4, amount="20", coupon=mina.coupon
+        )
+        opening = build_task(scenario, "open_risk_case", affiliate=mina.slug, key=str(number))
+        tasks = [opening, *[selling] * (PROCESSES - 1)]
+        step = -1 if number % 2 else 1  # both begin first sometimes
+
+        assert workers.run(*tasks[::step]) == ["done"] * PROCESSES
+        assert mina.affiliate.reload().under_review_since
+        assert not unpaid.filter(under_review_since=None).exists()
+
+        case = account.risk_cases.get(state=RiskCaseState.OPEN)
+        clearing = build_task(scenario, "clear_risk_case", case=case.pk)
+        tasks = [clearing, *[selling] * (PROCESSES - 1)]
+        assert workers.run(*tasks[::step]) == ["done"] * PROCESSES
+        assert mina.affiliate.reload().under_review_since is None
+        evaluate_rules(account, at=AT)
+        assert not unpaid.filter(under_review_since__isnull=False).exists()
+    assert account.conversions.count() == 2 * ROUNDS * 2 * 4 * (PROCESSES - 1)
+    assert_ledger_consistent(account)

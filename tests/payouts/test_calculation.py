@@ -168,6 +168,46 @@ def test_determines_initial_status_and_reason(
     assert [(draft.status, draft.reason) for draft in drafts] == [(status, reason)] * 2
 
 
+@pytest.mark.parametrize(
+    ("context", "status", "reason"),
+    [
+        pytest.param({}, "approved", "program_approves", id="approval-can-be-undone"),
+        pytest.param({"is_approval_final": True}, "pending", "under_review", id="final"),
+        pytest.param(
+            {"is_approval_final": True, "is_disputed": True, "has_funds": False},
+            *("pending", "under_review"),
+            id="before-a-dispute",
+        ),
+        pytest.param(
+            {"is_approval_final": True, "is_past_cap": True},
+            *("disapproved", "cap_reached"),
+            id="after-the-cap",
+        ),
+        pytest.param({"base_status": "approved"}, "approved", "base_commission", id="level"),
+        pytest.param(
+            {"base_status": "approved", "is_approval_final": True},
+            *("pending", "under_review"),
+            id="level-of-who-is-under-review",
+        ),
+        pytest.param(
+            {"base_status": "pending", "is_approval_final": True},
+            *("pending", "base_commission"),
+            id="level-of-a-pending-one",
+        ),
+    ],
+)
+def test_what_is_under_review_is_pending_where_approval_is_final(context, status, reason):
+    item = LineItem(Decimal(200))
+    values = {"is_auto_approved": True, "is_under_review": True} | context
+
+    (draft,) = calculate_commissions(
+        build_calculation_input(item, rates={"default": percent(10)}, **values)
+    )
+
+    assert (draft.status, draft.reason) == (status, reason)
+    assert draft.is_held == (status != "disapproved")
+
+
 def test_serializes_enough_to_repeat_the_calculation():
     draft = calculate_commissions(
         build_calculation_input(LineItem(Decimal("49.90")), rates={"default": percent("7.5")})
@@ -196,6 +236,8 @@ def test_serializes_enough_to_repeat_the_calculation():
             "has_funds": True,
             "base_status": None,
             "is_disputed": False,
+            "is_under_review": False,
+            "is_approval_final": False,
         },
     }
     assert Decimal(calculation["exact_amount"]) == Decimal("3.7425")

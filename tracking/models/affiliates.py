@@ -160,6 +160,8 @@ class Affiliate(Person):
     signed_in_at = models.DateTimeField(null=True)
     # In the portal, while money was open.
     deletion_asked_at = models.DateTimeField(null=True)
+    # Since when an open risk case holds what it earns; null: none does.
+    under_review_since = models.DateTimeField(null=True)
 
     objects: ClassVar = PersonQuerySet.as_manager()
 

@@ -388,3 +388,5 @@ def test_says_that_commissions_are_under_review_but_never_why(scenario, portal, 
     assert "20.00 EUR are under review." in pages[0]
     assert all("under review" in page for page in pages)
     assert not any("Seconds from click" in page or "right after" in page for page in pages)
+    commission.update_row(status="pending", finalized_at=None)
+    assert "under review" in mina.get(f"{portal}sales/").content.decode()

@@ -44,7 +44,7 @@ def scenario(scenario):
 
 
 def list_program_rates(scenario):
-    return list_rates(scenario.account, scenario.program, group_id=None)
+    return list_rates(scenario.account, scenario.program, group_id=None, affiliate=None)
 
 
 def find_rate(scenario, name):
@@ -94,7 +94,7 @@ def test_a_type_that_is_added_meanwhile_does_not_count_yet(scenario, monkeypatch
         return types
 
     monkeypatch.setattr(calculation_input.commission_types_of, "all", find_before_another)
-    rates = list_rates(account, scenario.program, group_id=group.pk)
+    rates = list_rates(account, scenario.program, group_id=group.pk, affiliate=None)
     assert set(rates) == {"standard", "flat", "default"}
 
 

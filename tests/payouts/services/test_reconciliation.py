@@ -337,6 +337,19 @@ def test_finds_an_opening_balance_of_a_payment(scenario, account, commission):
     assert f"transfer {row.pk}" in list_rows(account, "E17")
 
 
+@pytest.mark.parametrize(("has_case", "since"), [(True, None), (False, LATER)])
+def test_finds_who_is_wrongly_under_review(scenario, account, has_case, since):
+    mina = scenario.mina.affiliate
+    mina.update_row(under_review_since=LATER)
+    case = account.risk_cases.create(rule="refund_rate", affiliate=mina)
+    assert list_violated_invariants(account) == set()
+
+    case.update_row(state="open" if has_case else "cleared")
+    mina.update_row(under_review_since=since)
+
+    assert list_rows(account, "E18") == [f"affiliate {mina.log_id}"]
+
+
 def test_finds_a_table_without_triggers(account, monkeypatch):
     """Instead of dropping a trigger, check a table that has none."""
     monkeypatch.setattr(reconciliation, "APPEND_ONLY_MODELS", (Commission,))

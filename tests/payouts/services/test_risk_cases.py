@@ -17,8 +17,8 @@ from payouts.services.risk_cases import (
     disapprove_case,
     evaluate_rules,
     exclude_affiliate,
-    list_accounts_with_rules,
     list_dry_run,
+    list_evaluated_accounts,
     switch_off,
     switch_on,
     update_rule,
@@ -122,7 +122,7 @@ def test_a_rule_that_is_off_finds_nothing(scenario):
 
     evaluate(account)
 
-    assert list_accounts_with_rules() == []
+    assert list_evaluated_accounts() == []
     assert not account.risk_cases.exists()
 
 

@@ -1,13 +1,15 @@
 """What open risk cases keep from being due: in balances, runs, payments and the portal."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 
 from payouts.errors import PayoutRunChanged
-from payouts.explanation import explain_due
-from payouts.services.corrections import release_commission
+from payouts.explanation import explain_due, explain_initial_status
+from payouts.services.conversion_updates import add_commissions
+from payouts.services.corrections import reattribute_conversion, release_commission
 from payouts.services.explanation import explain_conversion
 from payouts.services.figures import filter_state
 from payouts.services.payables import get_amounts_due, get_own_amounts_due
@@ -19,10 +21,15 @@ from payouts.services.risk_cases import (
     create_rule,
     disapprove_case,
     evaluate_rules,
+    exclude_affiliate,
+    list_evaluated_accounts,
+    store_facts,
     switch_on,
 )
+from payouts.services.risk_rules import RiskFact
 from payouts.services.run_confirmation import confirm_run
-from tests.program_scenario import CONVERSION_CREATED_AT
+from tests.ledger_checks import assert_ledger_consistent
+from tests.program_scenario import CONVERSION_CREATED_AT, build_line_items
 from tracking.attribution import TrackingParameters
 
 AT = CONVERSION_CREATED_AT
@@ -197,3 +204,160 @@ def test_a_commission_of_two_cases_is_held_until_both_are_decided(scenario):
     assert get_amounts(scenario).due == 0
     clear_case(account, pk=second.pk, note="", at=LATER)
     assert get_amounts(scenario).due == 20
+
+
+@pytest.fixture
+def case(scenario):
+    """An open case about all that Mina earns."""
+    add_rule(scenario, "refund_rate")
+    return open_case(scenario, "first")
+
+
+def open_case(scenario, key, person=None, name="refund_rate"):
+    affiliate = (person or scenario.mina).affiliate
+    rule = scenario.account.risk_rules.get(rule=name)
+    store_facts(rule, [RiskFact(affiliate.pk, [("Refund rate", "50 %")], key=key)], at=AT)
+    return scenario.account.risk_cases.get(state="open", affiliate=affiliate, rule=name)
+
+
+def get_start(commission):
+    """Status, reason, and whether it is on hold."""
+    reason = json.loads(commission.calculation)["reason"]
+    return commission.status, reason, commission.is_under_review
+
+
+def test_a_new_sale_of_who_is_under_review_is_held_by_its_own_transaction(scenario, case):
+    scenario.program.update_row(auto_approve_commissions=True)
+
+    sale = scenario.create_conversion(("20", "all"))
+
+    commission = scenario.get_commission(sale)
+    assert get_start(commission) == ("approved", "program_approves", True)
+    assert commission.under_review_since == AT
+    assert get_amounts(scenario).under_review == 20
+    clear_case(scenario.account, pk=case.pk, note="", at=LATER)
+    assert get_amounts(scenario).due == 20
+    assert get_start(scenario.get_commission(scenario.create_conversion(("7", "all")))) == (
+        *("approved", "program_approves"),
+        False,
+    )
+    assert_ledger_consistent(scenario.account)
+
+
+def test_where_approval_is_final_a_new_sale_begins_pending(scenario, case):
+    scenario.program.update_row(auto_approve_commissions=True)
+    scenario.enable_payouts(100)
+
+    sale = scenario.create_conversion(("20", "all"))
+
+    commission = scenario.get_commission(sale)
+    assert get_start(commission) == ("pending", "under_review", True)
+    assert explain_initial_status(commission) == "an open risk case was about the affiliate"
+    assert explain_conversion(scenario.account, conversion_id=sale.pk).differences == []
+    clear_case(scenario.account, pk=case.pk, note="", at=LATER)
+    assert get_start(commission.reload()) == ("pending", "under_review", False)
+    again = scenario.get_commission(scenario.create_conversion(("20", "all")))
+    assert get_start(again) == ("approved", "program_approves", False)
+    assert_ledger_consistent(scenario.account)
+
+
+def test_a_sale_past_the_cap_is_not_held(scenario, case):
+    scenario.program.update_row(recurring=False, auto_approve_commissions=True)
+    scenario.create_conversion(("20", "all"), customer_id="acct-1")
+
+    sale = scenario.create_conversion(("20", "all"), customer_id="acct-1")
+
+    start = get_start(scenario.get_commission(sale))
+    assert start == ("disapproved", "cap_reached", False)
+
+
+def test_commissions_that_are_added_or_reattributed_are_held_alike(scenario, case):
+    account = scenario.account
+    ada = scenario.create_enrolled_affiliate("Ada", "Lund")
+    sale = scenario.create_conversion(("20", "all"))
+    (extra,) = add_commissions(
+        account, conversion_id=sale.pk, line_items=build_line_items(("5", "all")), at=AT
+    )
+    assert extra.is_under_review
+
+    reattribute_conversion(
+        account, conversion_id=sale.pk, affiliate_id=ada.slug, reason="Ada's", at=AT
+    )
+    live = account.commissions.not_deleted().filter(conversion=sale)
+    assert not any(row.is_under_review for row in live.all())
+    reattribute_conversion(
+        account, conversion_id=sale.pk, affiliate_id=scenario.mina.slug, reason="", at=AT
+    )
+    assert all(row.is_under_review for row in live.all())
+
+
+@pytest.mark.parametrize("is_final", [False, True])
+def test_levels_are_held_by_the_case_of_who_earns_them(scenario, is_final):
+    scenario.program.update_row(auto_approve_commissions=True)
+    ada = scenario.create_enrolled_affiliate("Ada", "Lund")
+    scenario.account.plan.mlm = True
+    scenario.create_level(2, 10)
+    scenario.add_child(scenario.mina, ada)
+    if is_final:
+        scenario.enable_payouts(100)
+    add_rule(scenario, "refund_rate")
+    case = open_case(scenario, "of Ada", ada)
+
+    def sell_once():
+        sale = scenario.create_conversion(("20", "all"))
+        rows = scenario.account.commissions.filter(conversion=sale).order_by("pk")
+        return [get_start(row) for row in rows]
+
+    level = ("pending", "under_review") if is_final else ("approved", "base_commission")
+    assert sell_once() == [("approved", "program_approves", False), (*level, True)]
+    clear_case(scenario.account, pk=case.pk, note="", at=LATER)
+    open_case(scenario, "of Mina")
+    base = ("pending", "under_review") if is_final else ("approved", "program_approves")
+    assert sell_once() == [(*base, True), (base[0], "base_commission", False)]
+
+
+def test_new_sales_are_held_until_the_last_case_about_the_affiliate_is_decided(scenario, case):
+    account, mina = scenario.account, scenario.mina.affiliate
+    add_rule(scenario, "contested_claims")
+    add_rule(scenario)
+    second = open_case(scenario, "claims", name="contested_claims")
+    sell(scenario, "20", seconds=1)
+    evaluate_rules(account, at=LATER)  # a case about a sale marks nobody
+    assert account.risk_cases.filter(state="open").count() == 3
+
+    clear_case(account, pk=case.pk, note="", at=LATER)
+    assert mina.reload().under_review_since == AT
+    exclude_affiliate(account, pk=second.pk, note="", at=LATER)
+    assert mina.reload().under_review_since is None
+    case = open_case(scenario, "second")
+    disapprove_case(account, pk=case.pk, note="", at=LATER)
+    assert mina.reload().under_review_since is None
+
+
+def test_what_was_found_before_or_of_a_removed_affiliate_marks_nobody(scenario, case):
+    account, mina = scenario.account, scenario.mina.affiliate
+    clear_case(account, pk=case.pk, note="", at=LATER)
+    rule = account.risk_rules.get()
+    store_facts(rule, [RiskFact(mina.pk, [], key="first")], at=LATER)
+    assert mina.reload().under_review_since is None
+
+    mina.update_row(deleted_at=AT)
+    store_facts(rule, [RiskFact(mina.pk, [], key="second")], at=LATER)
+    assert mina.reload().under_review_since is None
+
+
+def test_the_worker_corrects_marks_and_releases_what_a_decision_missed(scenario, case):
+    account, mina = scenario.account, scenario.mina.affiliate
+    held = sell(scenario, "20")
+    mina.update_row(under_review_since=None)  # as a case of an earlier release
+    evaluate_rules(account, at=LATER, is_complete=True)
+    assert mina.reload().under_review_since == LATER
+
+    account.risk_cases.update(state="cleared")  # as if the sale had begun before
+    account.risk_rules.update(enabled_at=None)
+    assert account in list_evaluated_accounts()
+    evaluate_rules(account, at=LATER)
+    assert not held.reload().is_under_review
+    assert account not in list_evaluated_accounts()
+    evaluate_rules(account, at=LATER, is_complete=True)
+    assert mina.reload().under_review_since is None
