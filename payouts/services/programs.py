@@ -302,9 +302,17 @@ def set_group_rate(
 def delete_group_rate(account: Account, *, pk: int, at: datetime) -> None:
     """Delete a group rate: the group earns the rate of the commission type again."""
     with transaction.atomic():
-        row = get_or_raise(account.group_rates, GroupRateNotFound, lock=True, pk=pk)
+        row = lock_group_rate(account, pk=pk)
         log_event(account, "group_rate.deleted", row, at=at, **serialize_rate(row))
         account.group_rates.filter(pk=row.pk).delete()
+
+
+def lock_group_rate(account: Account, *, pk: int) -> GroupRate:
+    """Lock a group rate, and before it its commission type, as who sets one does."""
+    row = get_or_raise(account.group_rates, GroupRateNotFound, pk=pk)
+    kinds = account.commission_types.all()
+    get_or_raise(kinds, GroupRateNotFound, lock=True, pk=row.commission_type_id)
+    return get_or_raise(account.group_rates, GroupRateNotFound, lock=True, pk=pk)
 
 
 def validate_title(title: str) -> None:

@@ -1,6 +1,10 @@
 """Tasks about staff users: owners demote and deactivate each other."""
 
+import re
 from datetime import UTC, datetime
+from http import HTTPStatus
+
+from django.test import Client
 
 from accounts.errors import DomainError
 from accounts.services.invitations import accept_invitation
@@ -56,7 +60,18 @@ def change_password_task(account, *, email, password):
         return type(error).__name__
 
 
+def save_page_task(account, *, email, path, **values):
+    """Open a form of the back office and save it; return `done`, or the page that says why not."""
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(account.staff.get(email=email))
+    shown = client.get(path).content.decode()
+    version = re.search(r'name="version" value="([^"]*)"', shown)
+    answer = client.post(path, values | ({"version": version[1]} if version else {}))
+    return "done" if answer.status_code == HTTPStatus.FOUND else answer.content.decode()
+
+
 STAFF_TASKS = {
+    "save_page": save_page_task,
     "change_password": change_password_task,
     "demote": demote_task,
     "deactivate": deactivate_task,

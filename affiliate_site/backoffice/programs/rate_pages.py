@@ -264,6 +264,9 @@ class EditGroupRatePage(EffectMixin, EditRatePage):
     form_class = RateForm
     service = staticmethod(update_group_rate)
 
+    def lock_row(self, at):
+        return programs.lock_group_rate(self.account, pk=self.row.pk)
+
 
 class EditLevelPage(EffectMixin, EditRatePage):
     form_class = LevelForm
