@@ -7,7 +7,7 @@ before it serves requests.
 import os
 import shutil
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit  # noqa: TID251 - addresses of the operator
@@ -57,6 +57,7 @@ from affiliate_site.operations.health import (
     sign_probe,
 )
 from payouts.services.encryption import has_values_to_rotate
+from payouts.services.scenarios import LEASE, list_waiting_scenarios
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import find_connection_error
@@ -68,6 +69,8 @@ from tracking.services.portal_settings import (
 LOW_DISK_SHARE = 0.15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PROBE_TIMEOUT_SECONDS = 5
+MAX_SCENARIO_WAIT = timedelta(hours=1)
+MAX_SCENARIOS_NAMED = 10
 MAX_DECRYPTED_VALUES = 500  # the oldest and the newest of each column
 FORGED_ADDRESS = "192.0.2.1"  # of nobody (RFC 5737)
 SECRET_KEY_CHECKS = ("security.W009", "security.W025")
@@ -254,10 +257,11 @@ def check_portal_hosts(_at: datetime) -> Finding:
 
 
 def check_webhook_worker(at: datetime) -> Finding:
-    """A worker must run if there are webhooks, postbacks or mails to send, or events of
-    shops to process."""
+    """A worker must run if there are webhooks, postbacks or mails to send, events of
+    shops to process, or scenarios to calculate, which pages wait for."""
     mails, events = count_waiting_rows(Mail), count_waiting_rows(ShopEvent)
-    if not mails and not events and not has_enabled_endpoints():
+    scenarios = list_waiting_scenarios(until=at - LEASE)
+    if not mails and not events and not scenarios and not has_enabled_endpoints():
         return Finding(OK, "no webhook is enabled and nothing waits, so no worker is needed")
     alive_at = get_command_runs().get(WORKER_NAME)
     if is_worker_alive(alive_at, at=at):
@@ -267,12 +271,16 @@ def check_webhook_worker(at: datetime) -> Finding:
         if error:
             detail = f"mails wait for the mail server: {mails}; {error}"
             return Finding(WARNING, detail, "check EMAIL_URL and the mail server")
+        if late := [it for it in scenarios if it.created_at <= at - MAX_SCENARIO_WAIT]:
+            names = ", ".join(f"{it.account}/{it}" for it in late[:MAX_SCENARIOS_NAMED])
+            detail = f"scenarios wait for more than {MAX_SCENARIO_WAIT}: {len(late)} ({names})"
+            return Finding(WARNING, detail, "see the worker's log; shorter periods take less")
         return Finding(OK, f"alive at {alive_at:%Y-%m-%d %H:%M} UTC")
     last = f"has run since {alive_at:%Y-%m-%d %H:%M} UTC" if alive_at else "has ever run"
     return Finding(
         FAILURE,
         f"no worker {last}; {count_pending_deliveries()} deliveries wait,"
-        f" and mails: {mails}, events of shops: {events}",
+        f" and mails: {mails}, events of shops: {events}, scenarios: {len(scenarios)}",
         "start affiliate-site-webhooks, which runs manage.py deliver_webhooks",
     )
 

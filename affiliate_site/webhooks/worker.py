@@ -70,6 +70,7 @@ MailCallback = Callable[[Mail, MailResult], None]
 EventCallback = Callable[[ShopEvent], None]
 HeartbeatCallback = Callable[[datetime], None]
 AlertsCallback = Callable[[Account, int], None]
+ScenarioCallback = Callable[[Scenario], None]
 
 
 class DeliveryWorker:
@@ -88,11 +89,13 @@ class DeliveryWorker:
         on_mail: MailCallback = lambda mail, result: None,
         on_event: EventCallback = lambda event: None,
         on_alerts: AlertsCallback = lambda account, number: None,
+        on_scenario: ScenarioCallback = lambda scenario: None,
     ) -> None:
         self.on_result = on_result
         self.on_mail = on_mail
         self.on_event = on_event
         self.on_alerts = on_alerts
+        self.on_scenario = on_scenario
         self.on_heartbeat = on_heartbeat
         self.due_before: datetime | None = None
         self.heartbeat_at: datetime | None = None
@@ -283,6 +286,7 @@ class DeliveryWorker:
             scenario = self.scenarios_in_progress.pop(calculating)
             if error := calculating.exception():
                 logger.error("Scenario %s waits for another try", scenario.pk, exc_info=error)
+            self.on_scenario(scenario)
 
     @contextmanager
     def retry_on_database_error(self) -> Iterator[None]:

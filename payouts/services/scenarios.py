@@ -117,6 +117,13 @@ def claim_scenario(account: Account, *, due_before: datetime, at: datetime) -> S
     return None
 
 
+def list_waiting_scenarios(*, until: datetime) -> list[Scenario]:
+    """List the scenarios of all accounts, oldest first, that were created until then and
+    have no result yet."""
+    rows = Scenario.objects.across_accounts().filter(due_at__isnull=False, created_at__lte=until)
+    return list(rows.select_related("account").defer("changes").order_by("created_at", "id"))
+
+
 @dataclass
 class _Progress:
     """What the thread that calculates and the one that records tell each other."""

@@ -19,7 +19,7 @@ from payouts.services.scenarios import (
     read_result,
 )
 from payouts.statistics import Period
-from tests.command_line import ROOT, build_environment
+from tests.command_line import ROOT, build_environment, run_command
 from tests.concurrency.scenario_worker import COMMISSIONS
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 
@@ -68,6 +68,14 @@ def test_begins_again_when_the_worker_was_killed(scenario, waiting):
     done = waiting.reload()
     assert (done.outcome, done.attempts, done.due_at) == ("+6.00 EUR", 2, None)
     assert read_result(done)["sales"] == 3
+
+
+def test_is_calculated_by_once_which_says_so(scenario, waiting):
+    lines = run_command("deliver_webhooks", "--once").splitlines()
+
+    assert lines[0] == f"calculated scenario {waiting} of {scenario.account}"
+    assert lines[-2:] == ["scenarios: 1", "scenarios_waiting: 0"]
+    assert waiting.reload().outcome == "+6.00 EUR"
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from accounts.services.queues import count_waiting_rows
 from affiliate_site import env
 from affiliate_site.operations.health import NotReady, check_migrations
 from affiliate_site.webhooks.worker import DeliveryWorker
+from payouts.models.scenarios import Scenario
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import NO_CONNECTION
@@ -25,13 +26,13 @@ QUIET_INTERVAL = timedelta(minutes=10)  # without a delivery; then a line is pri
 class Command(JsonCommand):
     help = (
         "Send due webhooks, postbacks and mail to affiliates, process the events of shops,"
-        " and evaluate risk rules and, every hour, watches, until stopped. Several workers"
-        " may run."
+        " calculate scenarios, and evaluate risk rules and, every hour, watches, until"
+        " stopped. Several workers may run."
     )
 
     def add_arguments(self, parser):
         super().add_arguments(parser)
-        parser.add_argument("--once", action="store_true", help="send what is due now, then exit")
+        parser.add_argument("--once", action="store_true", help="do what is due now, then exit")
 
     def run(self, *, at, once=False, **options):
         if self.as_json and not once:
@@ -45,6 +46,7 @@ class Command(JsonCommand):
         self.is_service = not once
         self.counts = {"sent": 0, "failed": 0}
         self.event_counts = {"events": 0}
+        self.scenario_counts = {"scenarios": 0}
         self.mail_counts = {"mails_sent": 0, "mails_failed": 0}
         worker = DeliveryWorker(
             self.report_delivery,
@@ -52,6 +54,7 @@ class Command(JsonCommand):
             self.report_mail,
             self.report_event,
             self.report_alerts,
+            self.report_scenario,
         )
         if self.is_service:
             self.write_waiting("started", "Sending webhooks and postbacks as they come")
@@ -66,6 +69,8 @@ class Command(JsonCommand):
                 "mails_waiting": count_waiting_rows(Mail),
                 **self.event_counts,
                 "events_waiting": count_waiting_rows(ShopEvent),
+                **self.scenario_counts,
+                "scenarios_waiting": count_waiting_rows(Scenario),
             }
             lines = [f"{name}: {count}" for name, count in counts.items()]
             self.write_result("\n".join(lines), **counts)
@@ -101,6 +106,14 @@ class Command(JsonCommand):
         if number:
             text = f"opened alerts of {account}: {number}"
             self.write_event("alerts", text, count=number)
+
+    def report_scenario(self, scenario):
+        """Report that a scenario has a result or an error, or begins again later."""
+        self.quiet_since = timezone.now()
+        outcome = "waiting" if scenario.due_at else "failed" if scenario.error else "calculated"
+        self.scenario_counts["scenarios"] += outcome == "calculated"
+        text = f"{outcome} scenario {scenario} of {scenario.account}"
+        self.write_event("scenario", text, outcome=outcome, id=scenario.pk)
 
     def report_alive(self, at):
         """Say that nothing was sent for a while, and why."""

@@ -34,6 +34,8 @@ from affiliate_site.operations import (
     feature_checks,
     health,
 )
+from payouts.services.scenarios import create_scenario
+from payouts.statistics import Period
 from tests.command_line import (
     run_command,
     run_json_command,
@@ -411,7 +413,7 @@ def test_wants_a_worker_if_events_of_shops_wait(account, no_runs):
     store_event(shop, Envelope("evt_1", "customer.created", NOW, "{}"), at=NOW)
 
     assert get_finding("webhook_worker", NOW).detail == (
-        "no worker has ever run; 0 deliveries wait, and mails: 0, events of shops: 1"
+        "no worker has ever run; 0 deliveries wait, and mails: 0, events of shops: 1, scenarios: 0"
     )
 
 
@@ -423,7 +425,9 @@ def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
     finding = get_finding("webhook_worker", NOW)
     assert finding.status == "failure"
     assert finding.detail.startswith("no worker has run since ")
-    assert finding.detail.endswith(" deliveries wait, and mails: 1, events of shops: 0")
+    assert finding.detail.endswith(
+        " deliveries wait, and mails: 1, events of shops: 0, scenarios: 0"
+    )
     record_command_run("deliver_webhooks", at=NOW)
     assert get_status("webhook_worker", NOW) == "ok"
     account.mails.update(error="no connection: ConnectionRefusedError")
@@ -432,6 +436,23 @@ def test_wants_a_worker_and_a_mail_server_if_mail_waits(account, settings):
     )
     settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
     assert get_finding("webhook_worker", NOW).detail == ("mails wait for a mail server: 1")
+
+
+def test_names_scenarios_that_wait_too_long(scenario, no_runs):
+    WebhookEndpoint.objects.update(disabled_at=NOW)
+    account, today = scenario.account, NOW.date()
+    changes = {"programs": {scenario.program.slug: {"hold_days": 3}}}
+    period = Period(today, today)
+    row = create_scenario(account, period=period, changes=changes, describe=str, at=NOW)
+    assert get_status("webhook_worker", NOW) == "ok"  # its page calculates it
+    later = NOW + timedelta(hours=1)
+
+    assert get_finding("webhook_worker", later).detail.endswith("events of shops: 0, scenarios: 1")
+    record_command_run("deliver_webhooks", at=later)
+    assert get_finding("webhook_worker", later).detail == (
+        f"scenarios wait for more than 1:00:00: 1 ({account}/{row})"
+    )
+    assert get_status("webhook_worker", later - timedelta(seconds=1)) == "ok"
 
 
 def test_warns_about_nightly_commands_until_they_ran(no_runs):

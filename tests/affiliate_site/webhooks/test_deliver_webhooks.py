@@ -38,7 +38,7 @@ from tests.webhook_receiver import respond_with
 from tracking.services.mails import queue_mail
 from tracking.services.portal_links import request_portal_link
 
-NO_EVENTS = {"events": 0, "events_waiting": 0}
+NO_EVENTS = {"events": 0, "events_waiting": 0, "scenarios": 0, "scenarios_waiting": 0}
 NO_MAILS = {"mails_sent": 0, "mails_failed": 0, "mails_waiting": 0, **NO_EVENTS}
 
 
