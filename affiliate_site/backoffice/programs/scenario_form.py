@@ -24,6 +24,8 @@ LIMITS = ("recurring_cap", "recurring_period_days")
 LEVEL_OF_GROUP = "Levels are the same for all groups."
 BOTH_DAYS = "Enter both days, or none of them."
 NO_GROUP = "Choose the group that they would be in."
+NOT_BOTH = "Enter a new rate, or remove it."
+NOT_REMOVABLE = "Only group rates and levels can be removed: choose a group or a level."
 
 
 class ScenarioForm(ServiceForm):
@@ -43,6 +45,11 @@ class ScenarioForm(ServiceForm):
     )
     kind = forms.ChoiceField(label="Commission", choices=RATE_CHOICES)
     value = DecimalField(label="New rate", required=False, help_text=SAME)
+    removed = forms.BooleanField(
+        label="Remove this rate",
+        required=False,
+        help_text="The group earns what all others do; the level and those above it end.",
+    )
     cookie_time = forms.IntegerField(
         label="Cookie time", required=False, help_text=f"Days in which a click earns. {SAME}"
     )
@@ -82,7 +89,7 @@ class ScenarioForm(ServiceForm):
     error_fields = {NothingChanges: "value"}
     fieldsets: FieldSets = (
         (None, ("days", "start", "end")),
-        ("Rate", ("rate", "group", "kind", "value")),
+        ("Rate", ("rate", "group", "kind", "value", "removed")),
         ("Rules of the program", (*NUMBERS, "recurring", *LIMITS)),
         ("Affiliates and attribution", ("affiliates", "to_group", "order")),
     )
@@ -106,6 +113,10 @@ class ScenarioForm(ServiceForm):
                 self.add_error(other, BOTH_DAYS)
         if values.get("group") and self.get_rate()[1:2] == [LEVEL]:
             self.add_error("group", LEVEL_OF_GROUP)
+        if values.get("removed") and values.get("value") is not None:
+            self.add_error("removed", NOT_BOTH)
+        elif values.get("removed") and not values.get("group") and self.get_rate()[1:2] == [TYPE]:
+            self.add_error("removed", NOT_REMOVABLE)
         if values.get("affiliates") and not values.get("to_group"):
             self.add_error("to_group", NO_GROUP)
         return values
@@ -134,10 +145,15 @@ class ScenarioForm(ServiceForm):
         return changes
 
     def _build_rate(self) -> dict[str, Any]:
-        values, (_, kind, name) = self.cleaned_data, self.get_rate()
-        if values["value"] is None:
+        values, (program, kind, name) = self.cleaned_data, self.get_rate()
+        if values["removed"] and kind == LEVEL:
+            levels = self.account.levels.filter(program__slug=program, level__gte=int(name))
+            return {kind: {str(it): None for it in levels.values_list("level", flat=True)}}
+        if values["value"] is None and not values["removed"]:
             return {}
-        rate: dict[str, Any] = {"kind": values["kind"], "value": str(values["value"])}
+        rate: dict[str, Any] | None = None
+        if not values["removed"]:
+            rate = {"kind": values["kind"], "value": str(values["value"])}
         if values["group"]:
             rate = {"groups": {values["group"].public_id: rate}}
         return {kind: {name: rate}}

@@ -41,6 +41,13 @@ def read(response):
     return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
 
 
+def add_level(scenario):
+    """Parents of the next level earn 5.00 EUR from each sale."""
+    rate = {"kind": RateKind.FIXED, "value": Decimal(5)}
+    account, program, now = scenario.account, scenario.program, timezone.now()
+    return create_level(account, program=program, title="Parent", **rate, at=now)
+
+
 def calculate(client, scenario, **values):
     url = url_of("add")
     days = {"days": "last_30_days", "rate": f"{scenario.program.slug}|rates|standard"}
@@ -92,14 +99,7 @@ def test_offers_the_affiliates_as_a_file(scenario, gold, staff_client):
 
 def test_changes_rules_of_all_kinds(scenario, gold, staff_client):
     account = scenario.account
-    create_level(
-        account,
-        program=scenario.program,
-        title="2",
-        kind="fixed",
-        value=Decimal(5),
-        at=timezone.now(),
-    )
+    add_level(scenario)
     client, title = staff_client(), scenario.program.title
 
     page = read(
@@ -140,6 +140,8 @@ def test_changes_rules_of_all_kinds(scenario, gold, staff_client):
         ({}, "value", "Nothing would change"),
         ({"value": "10"}, "value", "Nothing would change"),
         ({"value": "101"}, "value", "100 % at most"),
+        ({"removed": "on"}, "removed", "Only group rates and levels can be removed"),
+        ({"removed": "on", "value": "12"}, "removed", "Enter a new rate, or remove it"),
         ({"hold_days": "999"}, "hold_days", "must be a whole number from 0 to 180"),
         ({"value": "12", "start": "2026-01-01"}, "end", "Enter both days"),
         ({"value": "12", "start": "2026-01-02", "end": "2026-01-01"}, "end", "in this order"),
@@ -155,14 +157,7 @@ def test_refuses_beside_the_field(scenario, staff_client, values, field, error):
 
 def test_refuses_a_level_of_a_group_and_affiliates_without_a_group(scenario, gold, staff_client):
     account = scenario.account
-    create_level(
-        account,
-        program=scenario.program,
-        title="2",
-        kind="fixed",
-        value=Decimal(5),
-        at=timezone.now(),
-    )
+    add_level(scenario)
 
     errors = (
         calculate(
@@ -246,3 +241,29 @@ def test_makes_it_the_rule_by_one_confirmed_step(scenario, gold, staff_client):
     assert scenario.program.reload().hold_days == 5
     again = client.post(url, {})
     assert "have changed since" in again.context["form"].errors["__all__"][0]
+
+
+def test_removes_a_group_rate_and_makes_it_the_rule(scenario, gold, staff_client):
+    """Here the group earns the rate of all, 10 %, either way: only its rate of 12 % goes."""
+    client, account = staff_client(role=Role.MANAGER), scenario.account
+    account.group_rates.update(value=12)
+
+    page = read(calculate(client, scenario, group=gold.pk, removed="on"))
+    assert f"{scenario.program.title}: Standard for Gold 12 % none" in page
+    row = account.scenarios.get()
+    client.post(url_of("apply", row.pk), {})
+
+    assert not account.group_rates.exists()
+
+
+def test_removes_a_level_with_those_above_it_and_makes_it_the_rule(scenario, staff_client):
+    client, account = staff_client(role=Role.MANAGER), scenario.account
+    for _ in range(3):
+        add_level(scenario)
+
+    page = read(calculate(client, scenario, rate=f"{scenario.program.slug}|levels|3", removed="on"))
+    assert f"{scenario.program.title}: level 3 5.00 EUR none" in page
+    assert f"{scenario.program.title}: level 4 5.00 EUR none" in page
+    client.post(url_of("apply", account.scenarios.get().pk), {})
+
+    assert list(account.levels.values_list("level", flat=True)) == [2]
