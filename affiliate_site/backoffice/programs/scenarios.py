@@ -202,7 +202,7 @@ def list_sections(scenario: Scenario, result: Mapping[str, Any]) -> Iterator[Sec
 class AddScenarioPage(AddPage):
     model = Scenario
     form_class = ScenarioForm
-    title = "What if"
+    title = "New calculation"
     button = "Calculate"
     explanation = (
         "Calculates the sales of a period again with other rules, beside what is stored."
@@ -256,8 +256,8 @@ class ScenarioAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     )
     list_title = "What if"
     empty_state = (
-        "Nothing was calculated yet. Choose “What if” to see what last quarter would have cost"
-        " by other rates, and who would have earned it."
+        f"Nothing was calculated yet. Choose “{AddScenarioPage.title}” to see what last quarter"
+        " would have cost by other rates, and who would have earned it."
     )
     columns = (
         Column("What changes", lambda row: row.title, name="title"),
