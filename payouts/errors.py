@@ -72,6 +72,16 @@ class ReportTooLarge(InvalidInput):
     property_path = "rows"
 
 
+class ReportReadsTooMuch(InvalidInput):
+    """A report would read more rows, one by one, than a request has time for."""
+
+    message = (
+        "This report would read {number} {what} one by one, at most {limit} are possible:"
+        " take at most about {days} days{others}."
+    )
+    property_path = "date_to"
+
+
 class InvalidChange(InvalidInput):
     """The changes of a what-if name something that does not exist, or have a wrong value."""
 

@@ -16,10 +16,17 @@ from typing import Any, Self
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Value, Window
 from django.db.models.functions import RowNumber
 
-from accounts.days import A_DAY
+from accounts.days import A_DAY, start_of_day
 from accounts.errors import InvalidInput, raise_errors
 from accounts.models.accounts import Account
-from payouts.errors import PeriodTooLong, ReportTooLarge, UnknownReportWord
+from accounts.models.row_counts import CountedRow, get_day_end
+from accounts.services.row_counts import CountedList
+from payouts.errors import (
+    PeriodTooLong,
+    ReportReadsTooMuch,
+    ReportTooLarge,
+    UnknownReportWord,
+)
 from payouts.report_columns import COLUMNS, COUNTS, TIMES, ReportColumn, Sums, Unit, add_sums
 from payouts.services.day_counts import NOT_REMOVED
 from payouts.services.report_fields import (
@@ -42,6 +49,8 @@ MAX_FIELDS = 2
 MAX_DAYS = 5 * 366
 MAX_GROUPS = 100_000  # that one statement may return
 MAX_ROWS = 10_000  # of a report
+MAX_READ_ROWS = 2_000_000  # of one kind, in one period
+A_MOMENT = timedelta(microseconds=1)
 FILTERS = [it.name for it in FIELDS.values() if not it.is_time]
 UNITS: dict[str, Callable[[date], date]] = {  # from a day to the first one of its unit
     "day": lambda day: day,
@@ -178,7 +187,7 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
     """Read and calculate a report.
 
     Raises `UnknownReportValue` for a filter that names no object, `ReportTooLarge` for
-    one with too many groups.
+    one with too many groups, `ReportReadsTooMuch`.
     """
     filters = {name: FIELDS[name].find_value(account, text) for name, text in query.filters.items()}
     groups, total = _read_groups(account, query, query.period, filters, at=at)
@@ -343,17 +352,21 @@ def _read_groups(
     """Read the sums that the columns need, by the values of the fields, and their total."""
     needed = {name for column in query.columns for name in COLUMNS[column].sums}
     groups: _Groups = defaultdict(_Group)
-    periods = [period]
     names = {*query.rows, *filters}
-    if all(FIELDS[name].is_stored for name in names) and needed <= STORED_SUMS.keys():
-        statistics = load_statistics(account, period.days, at=at, kinds=())
-        rows = statistics.select_stored(account.daily_stats.all(), period.days)
-        reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
-        _read(account, query.rows, rows, reading, filters, groups)
-        periods = _list_runs([counted.day for counted in statistics.counted])
+    readings = _list_readings(account, names)
+    others = [name for name in (*query.rows, *filters) if not FIELDS[name].is_stored]
+    others += [name for name in query.columns if not STORED_SUMS.keys() >= {*COLUMNS[name].sums}]
+    if others:
+        periods = [period]
+        all_readings = [*readings, Reading(SALES, TIMES)]
+        facts = {it.fact for it in all_readings if needed & it.sums.keys()}
+        known = [it for it in sorted(facts) if _knows(account, it, names)]
+        _check_numbers(account, known, period, filters, others, at=at)
+    else:
+        periods = _read_stored(account, query, period, needed, filters, groups, at=at)
     whole = defaultdict[tuple[Any, ...], _Group](_Group)
     own = {*TIMES}  # sums that the whole has of its own
-    for reading in _list_readings(account, names):
+    for reading in readings:
         sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
         for each in periods if sums else ():
             rows = reading.fact.select(account, each).filter(reading.condition)
@@ -370,6 +383,58 @@ def _read_groups(
     for group in groups.values():
         total.merge(group, without=own)
     return groups, total
+
+
+def _read_stored(
+    account: Account,
+    query: ReportQuery,
+    period: Period,
+    needed: Collection[str],
+    filters: Mapping[str, Any],
+    groups: _Groups,
+    *,
+    at: datetime,
+) -> list[Period]:
+    """Add what stored days have to the groups. Returns the days that are not stored."""
+    statistics = load_statistics(account, period.days, at=at, kinds=())
+    rows = statistics.select_stored(account.daily_stats.all(), period.days)
+    reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
+    _read(account, query.rows, rows, reading, filters, groups)
+    return _list_runs([counted.day for counted in statistics.counted])
+
+
+def _check_numbers(
+    account: Account,
+    facts: Iterable[Fact],
+    period: Period,
+    filters: Mapping[str, Any],
+    others: Sequence[str],
+    *,
+    at: datetime,
+) -> None:
+    """Refuse to read too many rows; `others` are not in daily statistics.
+
+    The rows of days that are over were counted ahead, as for lists.
+    """
+    # Counts are of days of UTC.
+    since = get_day_end(start_of_day(period.first, account.zone)) - A_DAY
+    until = get_day_end(start_of_day(period.last + A_DAY, account.zone) - A_MOMENT)
+    affiliate = filters.get("affiliate")
+    lookup = "affiliate" if affiliate else ""
+    models = [getattr(account, fact.rows).model for fact in facts]
+    for model in models:
+        if not issubclass(model, CountedRow):
+            continue
+        count = CountedList(account, model, lookup, affiliate or 0, since, until).count(at)
+        number = count.stored + count.later
+        if number > MAX_READ_ROWS:
+            raise ReportReadsTooMuch(
+                number=f"{number:,}",
+                what=f"{model._meta.verbose_name_plural}",
+                limit=f"{MAX_READ_ROWS:,}",
+                days=f"{max(1, len(period.days) * MAX_READ_ROWS // number)}",
+                others=f", or leave out {', '.join(others)}, which daily statistics do not know",
+            )
 
 
 def _list_runs(days: Sequence[date]) -> list[Period]:

@@ -140,6 +140,11 @@ class ReportForm(PeriodForm):
                 self.add_error(ERROR_FIELDS.get(each.path or "", each.path), each.text)
         return None
 
+    def list_problems(self) -> Iterator[str]:
+        """Yield why there is no report."""
+        for messages in self.errors.values():
+            yield from map(str, messages)
+
 
 class PartnerReportPage(ReportPage):
     """A report of the days, rows and columns that were chosen; also as a file."""

@@ -33,11 +33,12 @@ MAILED_ROWS = 20
 class SavedReport:
     """A saved view of the page of reports, and its report as of a moment.
 
-    Without a report its address is not valid any more: a program or a group is gone.
+    Without a report, `problem` says why: a program is gone, or it would read too much.
     """
 
     view: SavedView
     report: Report | None
+    problem: str = ""
 
     @property
     def url(self) -> str:
@@ -57,7 +58,8 @@ class SavedReport:
 def read_saved_report(account: Account, view: SavedView, *, at: datetime) -> SavedReport:
     """Build the report of a saved view."""
     form = ReportForm(account, QueryDict(view.query), today=account.get_day(at))
-    return SavedReport(view, form.build_report(at=at))
+    report = form.build_report(at=at)
+    return SavedReport(view, report, " ".join(form.list_problems()))
 
 
 def list_pinned_reports(user: User, account: Account, *, at: datetime) -> list[dict[str, Any]]:
@@ -104,7 +106,7 @@ def write_mail(account: Account, saved: SavedReport) -> Iterator[str]:
     url = f"{settings.PUBLIC_URL}{saved.url}"
     section = saved.get_rows(MAILED_ROWS)
     if saved.report is None:
-        yield "This report cannot be built any more, as something that it names is gone."
+        yield f"This report cannot be built any more. {saved.problem}"
     elif section is None:
         yield f"{account.name}, {saved.days}: nothing in these days."
     else:

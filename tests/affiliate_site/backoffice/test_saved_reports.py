@@ -87,7 +87,9 @@ def test_a_report_whose_program_is_gone_still_opens(staff_client):
     page = save(client, query=query, is_pinned="on")
 
     assert "gone is not one of the available choices" in page
-    assert "Something that this report names is gone" in client.get("/admin/").content.decode()
+    dashboard = client.get("/admin/").content.decode()
+    assert "This report cannot be built any more: open it to change it." in dashboard
+    assert "gone is not one of the available choices" in dashboard
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_the_mail_has_the_first_rows_and_the_link(staff_client, account, scenari
         f"The whole report:\nhttp://127.0.0.1:8000{REPORT}?{query}\n\n"
         "To end these mails, remove the report there."
     )
-    assert gone.text.startswith("This report cannot be built any more")
+    assert gone.text.startswith("This report cannot be built any more. Select a valid choice")
     assert "2025-01-01 to 2025-12-31: nothing in these days." in empty.text
 
 

@@ -11,6 +11,7 @@ import pytest
 from accounts.errors import ErrorList
 from payouts.errors import (
     PeriodTooLong,
+    ReportReadsTooMuch,
     ReportTooLarge,
     UnknownReportValue,
     UnknownReportWord,
@@ -593,3 +594,27 @@ def test_a_long_report_says_what_it_leaves_out(scenario, odette, monkeypatch):
     monkeypatch.setattr(reports, "MAX_GROUPS", 1)
     with pytest.raises(ReportTooLarge):
         build(scenario.account, "affiliate", "refunds")
+
+
+def test_refuses_to_read_more_rows_than_there_is_time_for(scenario, odette, monkeypatch):
+    for affiliate in (None, None, odette):
+        scenario.create_conversion("5", affiliate=affiliate)
+    account = scenario.account
+    monkeypatch.setattr(reports, "MAX_READ_ROWS", 2)
+
+    with pytest.raises(ReportReadsTooMuch) as caught:
+        build(account, "coupon month", "conversions buyers")
+
+    assert caught.value.text == (
+        "This report would read 3 conversions one by one, at most 2 are possible: take at"
+        " most about 20 days, or leave out coupon, buyers, which daily statistics do not know."
+    )
+    assert caught.value.path == "date_to"
+    days = Period(MARCH.first, MARCH.first + DAY)
+    for rows, columns, period, filters in (
+        ("month", "conversions", MARCH, {}),  # of daily statistics
+        ("coupon", "conversions", days, {}),
+        ("coupon", "conversions", MARCH, {"affiliate": "minakessler"}),
+        ("coupon", "clicks", MARCH, {}),  # which know no coupon
+    ):
+        build(account, rows, columns, period, filters=filters)
