@@ -89,6 +89,8 @@ EVENT_SENTENCES = {
     "enrollment.code_chosen": "chose the code of the links of {}",
     "enrollment.reset_to_pending": "set {} back to pending in program {program}",
     "enrollment.updated": "changed {}",
+    "exchange_rate.removed": "removed an exchange rate: {rate}",
+    "exchange_rate.set": "set an exchange rate: {rate}",
     "group_rate.created": "created {}",
     "group_rate.deleted": "removed {}",
     "group_rate.updated": "changed {}",

@@ -3,6 +3,7 @@
 # ruff: noqa: F401 - importing them registers the pages
 import affiliate_site.backoffice.account.access
 import affiliate_site.backoffice.account.audit_log
+import affiliate_site.backoffice.account.exchange_rates
 import affiliate_site.backoffice.account.invitations
 import affiliate_site.backoffice.account.webhooks
 import affiliate_site.backoffice.affiliates.admin

@@ -6,7 +6,7 @@ from typing import Any
 from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column
 from affiliate_site.workbooks import render_workbook
-from payouts.report_columns import COLUMNS, Unit
+from payouts.report_columns import Unit
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportRow
 
@@ -32,9 +32,14 @@ class ReportFile:
             yield from (field.title, f"{field.title}: ID") if field.objects else (field.title,)
         yield "Currency"
         for suffix in ("", *([f", {COMPARED[query.compare]}"] if query.compare else [])):
-            for name in query.columns:
-                column = COLUMNS[name]
-                yield f"{column.title}{suffix}{UNIT_MARKS.get(column.unit, '')}"
+            for column in self.report.columns:
+                mark = f" ({self.describe_rates()})" if column.is_converted else ""
+                yield f"{column.title}{suffix}{mark}{UNIT_MARKS.get(column.unit, '')}"
+
+    def describe_rates(self) -> str:
+        """What converted amounts are in: `EUR, own rates of 2026-03-01`."""
+        days = " and ".join(sorted({f"{it.set_on}" for it in self.report.used_rates}))
+        return f"{self.report.rates.into}{f', own rates of {days}' if days else ''}"
 
     def list_cells(self, row: ReportRow) -> Iterator[Any]:
         for name, value in row.keys.items():

@@ -16,12 +16,14 @@ from payouts.services.risk_cases import count_open_cases
 from tracking.services.questions import count_open_questions
 
 TENANT_APPS = ("accounts", "tracking", "payouts")
-# What finance writes, with payments; managers write the last four, too.
+# What finance writes, with payments; managers write the others, too.
 FINANCE_ONLY_MODELS = {
     *("payment", "payoutsettings", "payoutrun", "payoutline", "payoutfile"),
     *("document", "taxrule", "withheldbalance"),
 }
-FINANCE_MODELS = FINANCE_ONLY_MODELS | {"payoutminimum", "payoutmethod", "taxdata", "alert"}
+FINANCE_MODELS = FINANCE_ONLY_MODELS | {
+    *("payoutminimum", "payoutmethod", "taxdata", "alert", "exchangerate"),
+}
 # Keys and staff; webhooks too, as they send out what a key could read; shops, whose
 # events are sales, and imports, which write affiliates and money.
 OWNER_ONLY_MODELS = {

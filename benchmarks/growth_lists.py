@@ -65,6 +65,7 @@ SHORT_LISTS = {
     "accounts.User": "the staff",
     "payouts.Bonus": "a few per program",
     "payouts.CommissionType": "a few per program",
+    "payouts.ExchangeRate": "one per currency",
     "payouts.GroupRate": "one per group and commission type",
     "payouts.Level": "a few per program",
     "payouts.PayoutMinimum": "set by staff",

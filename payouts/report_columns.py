@@ -6,7 +6,7 @@ Shares are per hundred, as on the dashboard.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -54,6 +54,8 @@ class ReportColumn:
     unit: Unit = Unit.NUMBER
     calculate: Callable[..., Any] | None = None
     help_text: str = ""
+    is_converted: bool = False  # at the account's own rates, into its currency
+    currency: str = ""  # of converted amounts, if there is one
 
     def get_value(self, sums: Mapping[str, Any], currency: str) -> Any:
         """Return the value; None if there is none, such as a share of nothing."""
@@ -167,3 +169,20 @@ def list_columns() -> Iterable[ReportColumn]:
 
 
 COLUMNS = {column.name: column for column in list_columns()}
+# What can be converted and added up in one currency.
+SUMMED_AMOUNTS = (
+    "revenue",
+    "commissions",
+    *(it for it in COLUMNS if "commissions_" in it),
+    "refunds",
+)
+COLUMNS |= {
+    f"{it}_converted": replace(
+        COLUMNS[it],
+        name=f"{it}_converted",
+        title=f"{COLUMNS[it].title}, converted",
+        help_text="At your own exchange rates into the currency of the account.",
+        is_converted=True,
+    )
+    for it in SUMMED_AMOUNTS
+}

@@ -20,8 +20,8 @@ from payouts.models.ledger import LedgerAccount
 from payouts.services.ledger import LedgerSession
 
 ORDER = (
-    *("TableUpload", "Connection", "Account", "PayoutMinimum", "TaxRule", "RiskRule"),
-    *("TableImport", "Enrollment", "Affiliate", "Prospect", "Customer", "Conversion"),
+    *("TableUpload", "Connection", "Account", "ExchangeRate", "PayoutMinimum", "TaxRule"),
+    *("RiskRule", "TableImport", "Enrollment", "Affiliate", "Prospect", "Customer", "Conversion"),
     *("Bonus", "PayoutRun", "PayoutLine", "LedgerAccount", "DocumentSequence"),
 )
 # Those and all others whose rows are locked: `concurrency/test_saved_columns.py` proves

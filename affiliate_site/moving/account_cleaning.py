@@ -265,7 +265,7 @@ TEXT_CHECKS: dict[str, Check] = {
     "time_zone": _check_time_zone,
     "password": check_password_hash,
     "language": _check_language,
-    **dict.fromkeys(("currency", "default_currency"), _check_currency),
+    **dict.fromkeys(("currency", "default_currency", "into_currency"), _check_currency),
     **dict.fromkeys(("email", "contact_email"), _check_address),
 }
 CHECKS_BY_TYPE: tuple[tuple[Any, Callable[[str, Any], Iterator[Check]]], ...] = (

@@ -6,6 +6,7 @@ from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission, PaymentAllocation
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
 from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRule
+from payouts.models.exchange_rates import ExchangeRate
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
 from payouts.models.refunds import Correction, Refund
@@ -30,6 +31,7 @@ __all__ = [
     "DailyStats",
     "Document",
     "DocumentSequence",
+    "ExchangeRate",
     "GroupRate",
     "LedgerAccount",
     "LedgerDigest",

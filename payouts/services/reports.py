@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import reduce
 from itertools import groupby
 from typing import Any, Self
 
@@ -27,8 +28,10 @@ from payouts.errors import (
     ReportTooLarge,
     UnknownReportWord,
 )
+from payouts.models.exchange_rates import ExchangeRate
 from payouts.report_columns import COLUMNS, COUNTS, TIMES, ReportColumn, Sums, Unit, add_sums
 from payouts.services.day_counts import NOT_REMOVED
+from payouts.services.exchange_rates import ExchangeRates, load_rates
 from payouts.services.report_fields import (
     COMMISSIONS,
     FIELDS,
@@ -43,6 +46,7 @@ from payouts.services.report_fields import (
 from payouts.services.statements import FIRST_DAY, LAST_DAY
 from payouts.services.statistics import load_statistics
 from payouts.statistics import Period
+from tracking.money import ROUNDING_CONTEXT, round_amount
 
 A_SECOND = timedelta(seconds=1)
 MAX_FIELDS = 2
@@ -146,13 +150,39 @@ class ReportRow:
 
 @dataclass(frozen=True)
 class Report:
-    """The rows of a report, its totals by currency, and `limited`: what it leaves out."""
+    """The rows of a report, its totals by currency, and `limited`: what it leaves out.
+
+    `converted` is the sum of converted columns in the currency of the account, without
+    the currencies that are `missing` as they have no rate; None if no column is.
+    """
 
     query: ReportQuery
+    columns: Sequence[ReportColumn]
     rows: list[ReportRow]
     totals: list[ReportRow]
     before: Period | None
     limited: str | None
+    rates: ExchangeRates
+    converted: ReportRow | None
+
+    @property
+    def missing(self) -> list[str]:
+        return self.rates.list_missing(row.currency for row in self.totals)
+
+    @property
+    def used_rates(self) -> list[ExchangeRate]:
+        currencies = {row.currency for row in self.totals}
+        return [rate for code, rate in self.rates.rates.items() if code in currencies]
+
+    @property
+    def conversion_note(self) -> str:
+        """How converted columns were calculated."""
+        rates = "; ".join(f"{it} of {it.set_on}" for it in self.used_rates)
+        missing = ", ".join(self.missing)
+        return (
+            f"Converted at your own rates of the day named{f': {rates}' if rates else ''}."
+            f"{f' Without a rate, so in no converted number: {missing}.' if missing else ''}"
+        )
 
 
 class _Group:
@@ -198,7 +228,8 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
         before = COMPARISONS[query.compare](query.period)
         earlier, earlier_total = _read_groups(account, query, before, filters, at=at)
         earlier = _move(query, earlier, before)
-    columns = _list_known(account, query)
+    rates = load_rates(account)
+    columns = _list_known(account, query, rates)
     keys = {*groups, *earlier}
     objects = [
         FIELDS[name].load_objects(account, {key[place] for key in keys})
@@ -221,8 +252,8 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
                 dict(zip(query.rows, key, strict=True)) | ids,
                 found_objects,
                 currency,
-                _calculate(columns, now, currency),
-                _calculate(columns, then, currency) if before else None,
+                _calculate(columns, now, currency, rates),
+                _calculate(columns, then, currency, rates) if before else None,
             )
             for currency in sorted(found)
         ]
@@ -235,12 +266,18 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
         )
     totals = [
         ReportRow(
-            *({}, {}, currency, _calculate(columns, total, currency)),
-            _calculate(columns, earlier_total, currency) if before else None,
+            *({}, {}, currency, _calculate(columns, total, currency, rates)),
+            _calculate(columns, earlier_total, currency, rates) if before else None,
         )
         for currency in sorted({row.currency for row in rows})
     ]
-    return Report(query, rows[:MAX_ROWS], totals, before, limited)
+    converted: ReportRow | None = None
+    if summed := [it for it in columns if it.is_converted]:
+        converted = ReportRow(
+            *({}, {}, rates.into, _convert_total(summed, total, rates)),
+            _convert_total(summed, earlier_total, rates) if before else None,
+        )
+    return Report(query, columns, rows[:MAX_ROWS], totals, before, limited, rates, converted)
 
 
 def serialize_report(report: Report) -> dict[str, Any]:
@@ -251,7 +288,16 @@ def serialize_report(report: Report) -> dict[str, Any]:
         "from": report.query.period.first,
         "to": report.query.period.last,
         "limited": report.limited,
+        **(_serialize_conversion(report) if report.converted else {}),
     }
+
+
+def _serialize_conversion(report: Report) -> dict[str, Any]:
+    rates = [
+        {"currency": it.currency, "rate": it.rate, "set_on": it.set_on} for it in report.used_rates
+    ]
+    row = _serialize_row(report.converted) if report.converted else {}
+    return {"converted": row | {"rates": rates, "missing": report.missing}}
 
 
 def _serialize_row(row: ReportRow) -> dict[str, Any]:
@@ -300,22 +346,53 @@ def _list_readings(account: Account, names: Iterable[str]) -> list[Reading]:
     ]
 
 
-def _list_known(account: Account, query: ReportQuery) -> list[ReportColumn]:
+def _list_known(account: Account, query: ReportQuery, rates: ExchangeRates) -> list[ReportColumn]:
     """Return the columns; of those of facts that a field has nothing to do with, one
     without a value."""
     names = (*query.rows, *query.filters)
     readings = [*_list_readings(account, names), Reading(SALES, TIMES)]
     known = {name for it in readings if _knows(account, it.fact, names) for name in it.sums}
-    columns = [COLUMNS[name] for name in query.columns]
+    columns = [
+        replace(it, currency=rates.into) if it.is_converted else it
+        for it in map(COLUMNS.__getitem__, query.columns)
+    ]
     return [
         it if known.issuperset(it.sums) else replace(it, calculate=lambda *_: None)
         for it in columns
     ]
 
 
-def _calculate(columns: Sequence[ReportColumn], group: _Group, currency: str) -> dict[str, Any]:
+def _calculate(
+    columns: Sequence[ReportColumn], group: _Group, currency: str, rates: ExchangeRates
+) -> dict[str, Any]:
     sums = group.counts | group.by_currency.get(currency, {})
-    return {column.name: column.get_value(sums, currency) for column in columns}
+    values: dict[str, Any] = {}
+    for column in columns:
+        value = column.get_value(sums, currency)
+        if column.is_converted:
+            value = _round(rates.convert(value, currency), rates.into)
+        values[column.name] = value
+    return values
+
+
+def _convert_total(
+    columns: Sequence[ReportColumn], total: _Group, rates: ExchangeRates
+) -> dict[str, Decimal | None]:
+    """The sums of all currencies that have a rate, rounded once; None without any."""
+    values = {}
+    for column in columns:
+        worth = [
+            rates.convert(column.get_value(sums, currency), currency)
+            for currency, sums in total.by_currency.items()
+        ]
+        known = [amount for amount in worth if amount is not None]
+        exact = reduce(ROUNDING_CONTEXT.add, known) if known else None
+        values[column.name] = _round(exact, rates.into)
+    return values
+
+
+def _round(amount: Decimal | None, currency: str) -> Decimal | None:
+    return None if amount is None else round_amount(amount, currency)
 
 
 def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
@@ -334,7 +411,8 @@ def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
         known = [row for row in rows if row.values[name] is not None]
         known.sort(key=lambda row: row.values[name], reverse=by != name)
         rows[:] = [*known, *(row for row in rows if row.values[name] is None)]
-        if COLUMNS[name].unit is Unit.AMOUNT:  # which compares within a currency only
+        # Amounts compare within a currency only.
+        if COLUMNS[name].unit is Unit.AMOUNT and not COLUMNS[name].is_converted:
             rows.sort(key=lambda row: row.currency)
     else:
         place = query.rows.index(name)

@@ -60,6 +60,7 @@ HARMLESS = {
 NOT_LOGGED = {
     "accounts.IdempotencyKey",
     "payouts.Correction",
+    "payouts.ExchangeRate",
     "payouts.LedgerAccount",
     "payouts.PaymentAllocation",
     "payouts.PayoutFile",

@@ -52,6 +52,7 @@ OTHER_COLUMNS = {
     "payouts.Commission": "commission_type name",
     "payouts.CommissionType": "identifier title",
     "payouts.DailyLandingPageClicks": "landing_page",
+    "payouts.ExchangeRate": "into_currency",
     "payouts.LedgerDigest": "previous segments digest",
     "payouts.Level": "title",
     "payouts.PayoutFile": "format message_id payments",

@@ -75,6 +75,7 @@ ELSEWHERE = {
 }
 # Columns that a page sets without a field of its form.
 WRITTEN = {
+    "EditExchangeRatePage": {"into_currency", "worth_of_10000", "set_on"},
     "SetSecretPage": {"refused_count"},
     "ProcessAgainPage": {"attempts"},
     "SwitchRuleOnPage": {"evaluated_to", "settled_to", "pass_to"},

@@ -4,7 +4,7 @@ come from stored days or from rows."""
 from collections import defaultdict
 from dataclasses import replace
 from datetime import date, timedelta
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from itertools import combinations
 
 import pytest
@@ -12,8 +12,9 @@ import time_machine
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 
-from payouts.report_columns import COLUMNS, TIMES
+from payouts.report_columns import COLUMNS, SUMMED_AMOUNTS, TIMES
 from payouts.services.bonuses import grant_bonuses
+from payouts.services.exchange_rates import set_rate
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import ReportQuery, build_report
 from payouts.statistics import Period
@@ -29,6 +30,8 @@ OF_ROWS = {
 }
 BY = ("month", "program", "affiliate", "group")
 ZERO = Decimal(0)
+RATE = Decimal("0.91234567")  # of a dollar
+CENT = Decimal("0.01")
 EARNED = ("pending", "approved")
 
 
@@ -86,11 +89,31 @@ def read_report(account, query, columns):
     report = build_report(account, replace(query, columns=columns), at=NOW)
     rows = {(tuple(row.keys.values()), row.currency): row.values for row in report.rows}
     assert len(rows) == len(report.rows)
+    compare_converted(report)
     for total in report.totals:
         for name in {"revenue", "conversions"} & set(columns):
             of_currency = [it for it in report.rows if it.currency == total.currency]
             assert total.values[name] == sum(it.values[name] for it in of_currency)
     return rows
+
+
+def convert(amounts):
+    """The worth of amounts by currency, half a cent up; None without any."""
+    if not amounts:
+        return None
+    worth = sum(amount * (RATE if it == "USD" else 1) for it, amount in amounts)
+    return worth.quantize(CENT, ROUND_HALF_UP)
+
+
+def compare_converted(report):
+    """Compare converted columns with those they convert: of each row and of the total."""
+    for row in report.rows:
+        for name in SUMMED_AMOUNTS:
+            expected = convert([(row.currency, row.values[name])])
+            assert row.values[f"{name}_converted"] == expected
+    for name in SUMMED_AMOUNTS:
+        amounts = [(it.currency, it.values[name]) for it in report.totals]
+        assert (report.converted.values[f"{name}_converted"] or 0) == (convert(amounts) or 0)
 
 
 def compare(account, names):
@@ -124,6 +147,9 @@ def test_reports_are_a_full_count(db, steps):
     with time_machine.travel(NOW, tick=False), transaction.atomic():
         history = History()
         account = history.account
+        account.default_currency = "EUR"
+        account.save()
+        set_rate(account, currency="USD", rate=RATE, at=NOW)
         group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
         history.people[0][1].affiliate.update_row(group=group)
         for name, *arguments in steps:

@@ -43,6 +43,20 @@ ROW_SCHEMA = {
     "required": ["currency"],
     "additionalProperties": {"type": ["string", "number", "null"]},
 }
+RATE_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "currency": {"type": "string"},
+        "rate": {"type": "number"},
+        "set_on": {"type": "string", "format": "date"},
+    },
+    "required": ["currency", "rate", "set_on"],
+}
+CONVERTED_PROPERTIES = {
+    "currency": {"type": "string"},
+    "rates": {"type": "array", "items": RATE_SCHEMA},
+    "missing": {"type": "array", "items": {"type": "string"}},
+}
 REPORT_EXAMPLE = {
     "rows": [
         {
@@ -66,6 +80,7 @@ REPORT_SCHEMA = {
         "from": {"type": "string", "format": "date"},
         "to": {"type": "string", "format": "date"},
         "limited": {"type": ["string", "null"]},
+        "converted": {**ROW_SCHEMA, "properties": CONVERTED_PROPERTIES},
     },
     "required": [*REPORT_EXAMPLE],
     "examples": [REPORT_EXAMPLE],

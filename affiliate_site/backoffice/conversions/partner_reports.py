@@ -1,7 +1,7 @@
 """The page that builds reports: its address holds the whole report."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -52,6 +52,7 @@ COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of 
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
 SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
+ENDS = ("", ", before")  # of the titles of columns
 MAX_MATRICES = 3  # of each currency
 MONTHS = "Month 0 is that of a customer's first sale; the month of the last day counts until then."
 FIRST_OF_OPTIONS = "rows"  # the fields from it on are folded up
@@ -218,9 +219,9 @@ def list_sections(report: Report) -> list[Section]:
 def build_matrices(report: Report) -> list[Section]:
     """The first columns by both fields, for each currency."""
     return [
-        ReportMatrix(report, total.currency, COLUMNS[name]).build_section()
+        ReportMatrix(report, total.currency, column).build_section()
         for total in report.totals[:MAX_CHARTS]
-        for name in report.query.columns[:MAX_MATRICES]
+        for column in report.columns[:MAX_MATRICES]
     ]
 
 
@@ -297,37 +298,52 @@ def build_sections(report: Report) -> list[Section]:
         notes.append(f"“Before” is {report.before.first} to {report.before.last}.")
     columns = [
         Column(
-            f"{column.title}{', before' if is_before else ''}",
+            f"{column.title}{ENDS[is_before]}",
             partial(show_value, column, is_before=is_before),
             is_amount=True,
         )
-        for column in map(COLUMNS.__getitem__, report.query.columns)
+        for column in report.columns
         for is_before in ((False, True) if report.before else (False,))
     ]
     keys = [Column(FIELDS[name].title, partial(show_key, name)) for name in report.query.rows]
     counts = {*COUNTS} & {sum for it in report.query.columns for sum in COLUMNS[it].sums}
     counted_once = [COUNTED_ONCE] if counts and len(report.totals) > 1 else []
     total = Column(keys[0].title, lambda row: f"All in {row.currency}")
+    tables = [("Rows", keys, shown, notes), ("Totals", [total], report.totals, counted_once)]
     return [
-        Section(title, columns=[*first, *columns], rows=rows, notes=notes)
-        for title, first, rows, notes in (
-            ("Rows", keys, shown, notes),
-            ("Totals", [total], report.totals, counted_once),
-        )
-        if shown
+        *(
+            Section(title, columns=[*first, *columns], rows=rows, notes=notes)
+            for title, first, rows, notes in tables
+            if shown
+        ),
+        *(build_conversion(report, columns) if shown else ()),
     ]
+
+
+def build_conversion(report: Report, columns: Sequence[Column]) -> Iterator[Section]:
+    """Yield the total of converted columns in one currency, if there are some."""
+    if report.converted is None:
+        return
+    into = report.rates.into or "the currency of the account, which its settings do not have yet"
+    names = {f"{it.title}{end}" for it in report.columns if it.is_converted for end in ENDS}
+    yield Section(
+        f"Total, converted into {into}",
+        columns=[it for it in columns if it.title in names],
+        rows=[report.converted],
+        notes=[report.conversion_note],
+    )
 
 
 def build_report_charts(report: Report) -> list[Chart]:
     """The first column of the first rows as bars, for each currency; of one field only."""
-    column = COLUMNS[report.query.columns[0]]
+    column = report.columns[0]
     if len(report.query.rows) > 1 or column.unit is Unit.MOMENT:
         return []
     [name] = report.query.rows
     charts = []
     for total in report.totals[:MAX_CHARTS]:
         rows = [row for row in report.rows if row.currency == total.currency][:CHART_ROWS]
-        unit = total.currency if column.unit is Unit.AMOUNT else ""
+        unit = (column.currency or total.currency) if column.unit is Unit.AMOUNT else ""
         series = [(column.title, [row.values[column.name] for row in rows])]
         if report.before:
             before = [row.before and row.before[column.name] for row in rows]
@@ -355,7 +371,7 @@ def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:
     if value is None:
         return EMPTY_VALUE
     if column.unit is Unit.AMOUNT:
-        return format_money(value, row.currency)
+        return format_money(value, column.currency or row.currency)
     if column.unit is Unit.SHARE:
         return f"{value} %"
     if column.unit is Unit.SECONDS:

@@ -29,7 +29,7 @@ class Command(FileCommand):
     formats = FORMATS
     json_help = (
         "rows (a key per row field, the name of objects beside, currency, a key per"
-        " column), totals by currency, from, to, limited"
+        " column), totals by currency, from, to, limited; with converted columns converted"
     )
 
     def run_from_argv(self, argv):

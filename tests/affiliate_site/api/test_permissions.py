@@ -119,7 +119,7 @@ def test_finance_pays_and_edits_payout_methods():
         for name in (
             *("payment", "payoutmethod", "payoutminimum", "withheldbalance"),
             *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
-            *("alert", "document", "taxdata", "taxrule"),
+            *("alert", "document", "exchangerate", "taxdata", "taxrule"),
         )
     }
 

@@ -41,6 +41,7 @@ from affiliate_site.moving.tables.uploads import guess_settings, load_importer
 from payouts.models.documents import SupplierKind
 from payouts.models.ledger import LedgerAccount, LedgerAccountType
 from payouts.services.documents import issue_documents, list_unbilled
+from payouts.services.exchange_rates import set_rate
 from payouts.services.opening_balances import post_opening_balance
 from payouts.services.payout_limits import set_minimum
 from payouts.services.payout_runs import create_draft
@@ -54,6 +55,7 @@ from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
 from tests.tracking.services.test_shop_mappings import MAPPING
 from tracking.models.shops import Connection, ConnectionMode, ShopEventState
+from tracking.services.account_settings import update_account_settings
 from tracking.services.connections import (
     create_connection,
     set_connection_secret,
@@ -155,6 +157,8 @@ def create_rows(account, api, marker: str) -> SampleAccount:
         creative = create_creative(account, program_id=sample.program, **texts, at=now)
     archive_creative(account, creative_id=creative.pk, at=now)
     set_minimum(account, currency="EUR", amount=Decimal(50), at=now)
+    update_account_settings(account, changes={"default_currency": "EUR"}, at=now)
+    set_rate(account, currency="USD", rate=Decimal("0.9"), at=now)
     slug = sample.enrolled_affiliate
     set_minimum(account, currency="EUR", amount=Decimal(5), affiliate_id=slug, at=now)
     create_run(account, Paid(slug=sample.affiliate)).update_row(note=marker)

@@ -97,6 +97,7 @@ OWNER_PAGES = {
 }
 FINANCE_PAGES = {
     *("WatchesPage", "DismissAlertPage"),
+    *("AddExchangeRatePage", "EditExchangeRatePage", "RemoveExchangeRatePage"),
     *("CancelPaymentPage", "PayBalancePage", "PayerSettingsPage"),
     "TakeBackOpeningBalancePage",
     *("ReleasePayoutMethodPage", "SetPayoutMethodPage"),

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.html import strip_tags
 
 from payouts.services.report_fields import FIELDS
+from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.program_scenario import ProgramScenario
@@ -245,3 +246,43 @@ def test_shows_one_account_only(staff_client, sales):
 
 def test_operators_have_no_report(admin_client):
     assert admin_client.get(REPORT).status_code == 403
+
+
+def test_converts_at_rates_that_staff_set(staff_client, sales):
+    client, account = staff_client("manager"), sales.account
+    sales.create_conversion("100", currency="USD")
+    query = MARCH | {"rows": "affiliate", "columns": ["revenue", "revenue_converted"]}
+    add = reverse("admin:payouts_exchangerate_add")
+    entries = {"currency": "USD", "rate": "0,9"}
+    assert "First set Currency under Settings." in client.get(add).content.decode()
+    assert client.post(add, entries).context["errors"]["currency"]
+    account.default_currency = "EUR"
+    account.save()
+
+    client.post(add, entries)
+
+    [rate] = account.exchange_rates.all()
+    rows, totals, converted = read_tables(client, query)
+    assert rows[1:] == [
+        ["Mina Kessler", "1,200.50 EUR", "1,200.50 EUR"],
+        ["Ada Lund", "30.00 EUR", "30.00 EUR"],
+        ["Mina Kessler", "100.00 USD", "90.00 EUR"],
+    ]
+    assert totals[2] == ["All in USD", "100.00 USD", "90.00 EUR"]
+    assert converted == [["Revenue, converted"], ["1,320.50 EUR"]]
+    page = client.get(REPORT, query).content.decode()
+    assert "Total, converted into EUR" in page
+    assert f"1 USD = 0.9 EUR of {rate.set_on}" in page
+
+    edit = reverse("admin:payouts_exchangerate_edit", args=[rate.pk])
+    client.post(edit, get_form_values(client, edit) | {"rate": "0.5"})
+    listed = client.get(reverse("admin:payouts_exchangerate_changelist")).content.decode()
+    assert "1 USD = 0.5 EUR" in listed
+    account.default_currency = "CHF"
+    account.save()
+    shown = client.get(reverse("admin:payouts_exchangerate_change", args=[rate.pk]))
+    assert "It counts no more" in shown.content.decode()
+    client.post(reverse("admin:payouts_exchangerate_remove", args=[rate.pk]))
+    assert not account.exchange_rates.exists()
+    page = client.get(REPORT, query).content.decode()
+    assert "Without a rate, so in no converted number: EUR, USD." in page

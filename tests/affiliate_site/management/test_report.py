@@ -3,18 +3,21 @@
 import csv
 import json
 import stat
+from decimal import Decimal
 from io import BytesIO
 
 import openpyxl
 import pytest
 
 from affiliate_site.management.commands.report import Command
+from payouts.services.exchange_rates import set_rate
 from tests.command_line import (
     is_usage_error,
     run_command,
     run_failing_command,
     run_json_command,
 )
+from tests.conftest import NOW
 
 ARGUMENTS = (
     *("harbor", "--rows", "affiliate", "--columns", "clicks,revenue,cost_ratio,last_sale"),
@@ -78,6 +81,21 @@ def test_writes_files_of_numbers(sales, tmp_path):
     assert titles == [*lines[0], *before, *marked]
     assert rows[0][3:] == ["1", "20.5", "10", "2026-03-04T09:15:27Z", "0", "0", "", ""]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_files_say_at_which_rates_they_convert(sales):
+    account = sales.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.9"), at=NOW)
+
+    text = run_command("report", *ARGUMENTS, "--columns", "revenue_converted", "--format", "csv")
+    titles, *rows = csv.reader(text.splitlines())
+
+    assert titles[-1] == "Revenue, converted (EUR, own rates of 2026-03-04)"
+    assert [row[2:] for row in rows] == [["EUR", "20.5"], ["USD", "18.45"]]
+    result = run_json_command("report", *ARGUMENTS, "--columns", "revenue_converted")
+    assert result["converted"]["revenue_converted"] == 38.95
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from payouts.errors import (
     UnknownReportWord,
 )
 from payouts.services import reports
+from payouts.services.exchange_rates import set_rate
 from payouts.services.refunds import refund_conversion
 from payouts.services.reports import MAX_DAYS, ReportQuery, build_report
 from payouts.services.statistics import load_statistics
@@ -618,3 +619,40 @@ def test_refuses_to_read_more_rows_than_there_is_time_for(scenario, odette, monk
         ("coupon", "clicks", MARCH, {}),  # which know no coupon
     ):
         build(account, rows, columns, period, filters=filters)
+
+
+def test_converted_columns_add_up_in_the_currency_of_the_account(scenario, odette):
+    account = scenario.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.123"), at=LATER)
+    for amount, currency, affiliate in (
+        ("5", "EUR", odette),
+        ("0.55", "USD", odette),  # 0.06765
+        ("90.55", "USD", None),  # 11.13765
+        ("900", "JPY", None),
+    ):
+        scenario.create_conversion(amount, currency=currency, affiliate=affiliate)
+    columns = "revenue_converted revenue commissions_converted"
+
+    report = build(account, "affiliate", columns, sort="-revenue_converted", compare="previous")
+
+    assert list_values(report) == [
+        ("minakessler", "USD", Decimal("11.14"), Decimal("90.55"), Decimal("1.11")),
+        ("odettevarga", "EUR", 5, 5, Decimal("0.5")),
+        ("odettevarga", "USD", Decimal("0.07"), Decimal("0.55"), Decimal("0.01")),
+        ("minakessler", "JPY", None, 900, None),
+    ]
+    assert report.converted.currency == "EUR"
+    # 16.2053 and 1.6213: rounded once, so not the sum of what is rounded in the rows.
+    assert report.converted.values == {
+        "revenue_converted": Decimal("16.21"),
+        "commissions_converted": Decimal("1.62"),
+    }
+    assert report.converted.before == dict.fromkeys(report.converted.values)
+    assert report.missing == ["JPY"]
+    assert report.conversion_note == (
+        "Converted at your own rates of the day named: 1 USD = 0.123 EUR of 2026-03-14."
+        " Without a rate, so in no converted number: JPY."
+    )
+    assert build(account, "affiliate", "revenue").converted is None

@@ -1,11 +1,14 @@
 """Reports: docs/api-contract.md, section 2.11."""
 
+from decimal import Decimal
+
 import pytest
 
 from affiliate_site.api.resources import reports
 from payouts.report_columns import COLUMNS
+from payouts.services.exchange_rates import set_rate
 from payouts.services.reports import FILTERS
-from tests.conftest import ApiClient
+from tests.conftest import NOW, ApiClient
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import ProgramScenario
 
@@ -80,6 +83,27 @@ def test_pages_have_totals_of_the_whole(api, sales, monkeypatch):
     assert third.json()["rows"] == []
     assert first.json()["totals"] == third.json()["totals"]
     assert first["Link"].startswith(f'<http://testserver/1.6/reports/?{query}&page=2>; rel="next"')
+
+
+def test_says_at_which_rates_it_converts(api, sales):
+    account = sales.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.9"), at=NOW)
+    sales.create_conversion("900", currency="JPY")
+
+    response = api.get(f"/reports/?{MARCH}&rows=program&columns=revenue_converted&sort=program")
+
+    program = f'"program":"{sales.program.slug}","program_name":"{sales.program.title}",'
+    values = [("EUR", "20.5"), ("JPY", "null"), ("USD", "18.45")]
+    rows = [f'"currency":"{it}","revenue_converted":{value}}}' for it, value in values]
+    assert response.content.decode() == (
+        f'{{"rows":[{",".join("{" + program + it for it in rows)}],'
+        f'"totals":[{",".join("{" + it for it in rows)}],'
+        '"from":"2026-03-01","to":"2026-03-31","limited":null,'
+        '"converted":{"currency":"EUR","revenue_converted":38.95,'
+        '"rates":[{"currency":"USD","rate":0.9,"set_on":"2026-03-04"}],"missing":["JPY"]}}'
+    )
 
 
 def get_errors(response):
