@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, NamedTuple
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import (
     Case,
     Count,
     DateField,
     Exists,
     F,
+    Func,
+    IntegerField,
     Max,
     Min,
     OuterRef,
@@ -24,14 +27,13 @@ from django.db.models import (
 )
 from django.db.models.functions import (
     Coalesce,
-    ExtractMonth,
-    ExtractYear,
     Lower,
     Replace,
     Trunc,
     TruncDate,
 )
 from django.db.models.lookups import Exact
+from django.db.models.sql.compiler import SQLCompiler
 
 from accounts.database_functions import JsonTextAtKey
 from accounts.days import A_DAY, start_of_day
@@ -40,7 +42,7 @@ from payouts.errors import (
     UnknownReportValue,
 )
 from payouts.models.commissions import CommissionKind, CommissionStatus
-from payouts.report_columns import COUNTS
+from payouts.report_columns import COUNTS, DISTINCT
 from payouts.services.day_counts import (
     FIRST_AMOUNT,
     KEPT_AMOUNT,
@@ -69,6 +71,30 @@ LINKS = [
     for it in (REFERRAL_CODE, CLICK_ID, ASSET_AND_SOURCE, TRACKING_ID)
 ]
 NEW, RETURNING = "new", "returning"
+
+
+class MonthsBetween(Func):
+    """The months from one first day of a month to another.
+
+    Each is read once, as one may be a subquery: whole months differ from average ones by
+    a few days at most, so rounding is exact.
+    """
+
+    output_field = IntegerField()
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        (first, values), (last, others) = map(compiler.compile, self.source_expressions)
+        days = f"({last})::date - ({first})::date"
+        return f"CAST(ROUND(({days}) / 30.436875) AS INTEGER)", [*others, *values]
+
+    def as_sqlite(  # type: ignore[override]
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: Any
+    ) -> tuple[str, list[Any]]:
+        (first, values), (last, others) = map(compiler.compile, self.source_expressions)
+        days = f"JULIANDAY({last}) - JULIANDAY({first})"
+        return f"CAST(ROUND(({days}) / 30.436875) AS INTEGER)", [*others, *values]
 
 
 class Fact(NamedTuple):
@@ -108,7 +134,7 @@ class Reading(NamedTuple):
     fact: Fact
     sums: Mapping[str, Any]
     condition: Q = Q()
-    adds_up: bool = True  # the sums of groups make those of the whole
+    distinct: tuple[str, ...] = ()  # those of groups make none of the whole
     stands_for: Fact | None = None  # which does not know a field of the report
 
 
@@ -137,10 +163,13 @@ READINGS = (
             "first_sale": Min("created_at"),
             "last_sale": Max("created_at"),
             "coupon_conversions": Count("pk", filter=Q(tracking_source=COUPON)),
+            "known_conversions": Count("pk", filter=IS_KNOWN),
+            "buyers": Count("customer", distinct=True),
+            "returning_buyers": Count("customer", distinct=True, filter=Exists(EARLIER_SALES)),
         },
         NOT_REMOVED,
+        distinct=DISTINCT,
     ),
-    Reading(SALES, {"known_conversions": Count("pk", filter=IS_KNOWN)}, NOT_REMOVED),
     Reading(
         SALES,
         {
@@ -149,22 +178,13 @@ READINGS = (
             "disputes": Count("disputed_at"),
         },
     ),
-    Reading(
-        SALES,
-        {
-            "buyers": Count("customer", distinct=True),
-            "returning_buyers": Count("customer", distinct=True, filter=Exists(EARLIER_SALES)),
-        },
-        NOT_REMOVED,
-        adds_up=False,
-    ),
     # The items of sales, by what a sale may have several of.
     Reading(COMMISSIONS, {"revenue": ExactSum("sub_amount")}, OF_ITEMS, stands_for=SALES),
     Reading(
         COMMISSIONS,
         {"conversions": Count("conversion", distinct=True)},
         OF_ITEMS,
-        adds_up=False,
+        distinct=("conversions",),
         stands_for=SALES,
     ),
     Reading(
@@ -287,8 +307,12 @@ def _get_landing_page(_: Account, fact: Fact) -> Any:
 
 
 def _find_code(codes: QuerySet[Any], prefix: str) -> Subquery:
-    """The code that the affiliate of a row has now in its program."""
+    """The code that the affiliate of a row has now in its program.
+
+    The account is that of the row, of which an index of enrollments begins.
+    """
     found = codes.filter(
+        enrollment__account=OuterRef("account"),
         enrollment__affiliate=OuterRef(f"{prefix}affiliate"),
         enrollment__program=OuterRef(f"{prefix}program"),
     )
@@ -357,8 +381,9 @@ def _get_cohort(account: Account, prefix: str) -> Any:
 
 def _get_months_since(account: Account, prefix: str) -> Any:
     """The calendar months between the customer's first sale and this one."""
-    day, first = TruncDate(f"{prefix}created_at", tzinfo=account.zone), _get_cohort(account, prefix)
-    return 12 * (ExtractYear(day) - ExtractYear(first)) + ExtractMonth(day) - ExtractMonth(first)
+    day = TruncDate(f"{prefix}created_at", tzinfo=account.zone)
+    month = Trunc(day, "month", output_field=DateField())
+    return MonthsBetween(_get_cohort(account, prefix), month)
 
 
 def _get_customer_kind(account: Account, prefix: str) -> Any:

@@ -53,7 +53,7 @@ MAX_FIELDS = 2
 MAX_DAYS = 5 * 366
 MAX_GROUPS = 100_000  # that one statement may return
 MAX_ROWS = 10_000  # of a report
-MAX_READ_ROWS = 2_000_000  # of one kind, in one period
+MAX_READ_ROWS = 1_000_000  # of one kind, in one period
 A_MOMENT = timedelta(microseconds=1)
 FILTERS = [it.name for it in FIELDS.values() if not it.is_time]
 UNITS: dict[str, Callable[[date], date]] = {  # from a day to the first one of its unit
@@ -450,9 +450,10 @@ def _read_groups(
             rows = reading.fact.select(account, each).filter(reading.condition)
             part = reading._replace(sums=sums)
             _read(account, query.rows, rows, part, filters, groups)
-            if not reading.adds_up:
-                _read(account, [], rows, part, filters, whole)
-                own |= {*sums}
+            if distinct := sums.keys() & {*reading.distinct}:
+                of_whole = part._replace(sums={name: sums[name] for name in sorted(distinct)})
+                _read(account, [], rows, of_whole, filters, whole)
+                own |= distinct
     total = whole[()]
     for name in TIMES.keys() & needed:
         total.merge(_read_times(account, [], name, period, filters)[()])
