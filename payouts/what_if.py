@@ -37,11 +37,8 @@ from tracking.attribution import (
 from tracking.money import round_amount
 
 FIRST_LEVEL = 2
-RECURRING = {  # columns of programs, and attributes of `RecurringRule`
-    "recurring": "recurring",
-    "recurring_cap": "cap",
-    "recurring_period_days": "period_days",
-}
+COOKIE_TIME, HOLD_DAYS = "cookie_time", "hold_days"
+RECURRING = ("recurring", "recurring_cap", "recurring_period_days")
 Inputs = Mapping[str, Any]  # of an attribution, as they are stored
 
 
@@ -103,26 +100,14 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class RecurringRule:
-    """Which sales of a customer earn: the first one only, so many, or for so many days."""
-
-    recurring: bool
-    cap: int | None
-    period_days: int | None
-
-    @property
-    def max_sales(self) -> int | None:
-        return self.cap if self.recurring else 1
-
-
-@dataclass(frozen=True)
 class ProgramRules:
-    """The present rules of a program; `group_rates` by commission type and group."""
+    """The present rules of a program; `group_rates` by commission type and group.
+
+    `settings` are those that are one value each, by the names of their columns.
+    """
 
     default_type: str
-    cookie_time: int
-    hold_days: int
-    recurring: RecurringRule
+    settings: Mapping[str, Any]
     rates: Mapping[str, Rate]
     group_rates: Mapping[tuple[str, str], Rate]
     levels: Mapping[int, Rate]
@@ -133,9 +118,7 @@ class ProgramRules:
 class ProgramChanges:
     """The changed rules of a program. A rate of None is removed."""
 
-    cookie_time: int | None = None
-    hold_days: int | None = None
-    recurring: RecurringRule | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
     rates: Mapping[str, Rate] = field(default_factory=dict)
     group_rates: Mapping[tuple[str, str], Rate | None] = field(default_factory=dict)
     levels: Mapping[int, Rate | None] = field(default_factory=dict)
@@ -154,14 +137,17 @@ class Changes:
     order: Sequence[str] = ()
 
     @property
+    def settings(self) -> set[str]:
+        """Those that change in some program."""
+        return {name for each in self.programs.values() for name in each.settings}
+
+    @property
     def affects_attribution(self) -> bool:
-        programs = self.programs.values()
-        return bool(self.order) or any(each.cookie_time is not None for each in programs)
+        return bool(self.order) or COOKIE_TIME in self.settings
 
     @property
     def affects_caps(self) -> bool:
-        is_changed = any(each.recurring is not None for each in self.programs.values())
-        return is_changed or self.affects_attribution
+        return not self.settings.isdisjoint(RECURRING) or self.affects_attribution
 
 
 @dataclass(frozen=True)
@@ -459,8 +445,8 @@ class SaleReplay:
 
     def _change_candidate(self, stored: dict[str, Any], customer: int | None) -> dict[str, Any]:
         changes = self.changes.programs.get(stored["program"] or "", NO_CHANGES)
-        if stored["cookie_time_days"] is not None and changes.cookie_time is not None:
-            return {**stored, "cookie_time_days": changes.cookie_time}
+        if stored["cookie_time_days"] is not None and COOKIE_TIME in changes.settings:
+            return {**stored, "cookie_time_days": changes.settings[COOKIE_TIME]}
         if stored["parameter"] == CUSTOMER and stored["affiliate"] and customer in self._owners:
             owner = self._owners[customer] or Candidate(CUSTOMER, stored["value"])
             names = ("affiliate", "program", "enrollment_status", "is_program_archived")
@@ -625,10 +611,9 @@ class SaleReplay:
             if not of_program:
                 days = self.rules.group_holds[group]
             elif not (is_stored and case.is_same_program):
-                days = self.rules.programs[program].hold_days
-        changed = self._get_changes(program).hold_days
-        if of_program and changed is not None:
-            days = changed
+                days = self.rules.programs[program].settings[HOLD_DAYS]
+        if of_program:
+            days = self._get_changes(program).settings.get(HOLD_DAYS, days)
         return sold_at + timedelta(days=days)
 
     # Caps
@@ -646,17 +631,17 @@ class SaleReplay:
         The stored decision stays unless present rules and changed ones differ: statuses
         of that time are not stored.
         """
-        changed = self._get_changes(after.program).recurring
+        changed = self._get_changes(after.program).settings
         is_other = after.program != sale.program or self._is_changed(sale.customer)
-        if sale.customer is None or (changed is None and not is_other):
+        if sale.customer is None or not (is_other or changed.keys() & RECURRING):
             return was_past
-        present = self.rules.programs[sale.program].recurring
-        rule = changed or self.rules.programs[after.program].recurring
+        present = self.rules.programs[sale.program].settings
+        rules = {**self.rules.programs[after.program].settings, **changed}
         since = sale.confirmed_since
         before = _is_past(sale, present, since, (counts for _, counts in earlier))
         since = self._since.get(sale.customer, since)
         counts = (self._counts.get(pk, counts) for pk, counts in earlier)
-        now = _is_past(sale, rule, since, counts)
+        now = _is_past(sale, rules, since, counts)
         if before != was_past:
             self._unknown_of_sale.add(Unknown.CAPS)
         return was_past if now == before else now
@@ -681,12 +666,12 @@ def _has_new_customer(inputs: Inputs) -> bool:
 
 
 def _is_past(
-    sale: StoredSale, rule: RecurringRule, since: datetime | None, counts: Iterable[bool]
+    sale: StoredSale, settings: Mapping[str, Any], since: datetime | None, counts: Iterable[bool]
 ) -> bool:
-    days = rule.period_days
+    is_recurring, cap, days = (settings[name] for name in RECURRING)
     if days is not None and since is not None and sale.created_at > since + timedelta(days=days):
         return True
-    limit = rule.max_sales
+    limit = cap if is_recurring else 1
     if limit is None:
         return False
     number = 0
@@ -704,8 +689,8 @@ def _is_past(
 class RuleChange:
     """A rule that changes: its present value and the new one, as JSON data.
 
-    `rule` is one of `rate`, `group_rate`, `level`, the names of `ProgramChanges` and of
-    recurring rules, `group` of an affiliate, and `order`; `of` says which one.
+    `rule` is one of `rate`, `group_rate`, `level`, the names of settings, `group` of an
+    affiliate, and `order`; `of` says which one.
     """
 
     program: str
@@ -746,12 +731,8 @@ def _list_program_changes(
         yield compare("group_rate", key, rules.group_rates.get(key), group_rate)
     for number, level in changes.levels.items():
         yield compare("level", (str(number),), rules.levels.get(number), level)
-    for name in ("cookie_time", "hold_days"):
-        if (value := getattr(changes, name)) is not None:
-            yield RuleChange(program, name, (), getattr(rules, name), value)
-    for column, name in RECURRING.items():
-        after = changes.recurring or rules.recurring
-        yield RuleChange(program, column, (), getattr(rules.recurring, name), getattr(after, name))
+    for setting, value in changes.settings.items():
+        yield RuleChange(program, setting, (), rules.settings[setting], value)
 
 
 def _serialize_rate(rate: Rate | None) -> dict[str, str] | None:

@@ -23,15 +23,15 @@ from payouts.calculation import RateSource, RateSourceKind
 from payouts.errors import PeriodTooLong
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.statements import FIRST_DAY, LAST_DAY
-from payouts.services.what_if_changes import read_changes
+from payouts.services.what_if_changes import SETTINGS, read_changes
 from payouts.statistics import Period
 from payouts.what_if import (
+    COOKIE_TIME,
     Changes,
     Outcome,
     Person,
     ProgramRules,
     Rate,
-    RecurringRule,
     Rules,
     SaleReplay,
     StoredCommission,
@@ -189,9 +189,7 @@ def load_rules(account: Account) -> Rules:
     programs = {
         row.slug: ProgramRules(
             default_type=defaults.get(row.slug, ""),
-            cookie_time=row.cookie_time,
-            hold_days=row.hold_days,
-            recurring=RecurringRule(row.recurring, row.recurring_cap, row.recurring_period_days),
+            settings={name: getattr(row, name) for name in SETTINGS},
             rates=rates[row.slug],
             group_rates=group_rates[row.slug],
             levels=levels[row.slug],
@@ -351,9 +349,10 @@ class _SaleReader:
         attempts = self.account.conversion_attempts.filter(
             failed_at__gte=start, failed_at__lt=end, reason=name_error(CookieExpired)
         )
-        is_longer = any(it.cookie_time is not None for it in self.changes.programs.values())
         counts = {
-            Unknown.REFUSED_SALES: attempts.count() if is_longer else 0,
+            Unknown.REFUSED_SALES: (
+                attempts.count() if COOKIE_TIME in self.changes.settings else 0
+            ),
             Unknown.BONUSES: self._in_period(self.account.commissions)
             .filter(conversion=None)
             .count(),

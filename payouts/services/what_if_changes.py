@@ -2,14 +2,13 @@
 
 {"programs": {ID: {"rates": {TYPE: {"kind", "value", "groups": {GROUP: {…} | null}}},
                    "levels": {NUMBER: {"kind", "value"} | null},
-                   "cookie_time", "hold_days", "recurring", "recurring_cap",
-                   "recurring_period_days"}},
+                   SETTING: number | true | false | null}},
  "groups": {AFFILIATE: GROUP | null},
  "order": [PARAMETER, …]}
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from accounts.errors import InvalidSetting
@@ -19,12 +18,12 @@ from payouts.errors import InvalidChange
 from payouts.models.commission_types import MIN_PARENT_LEVEL, RateKind
 from payouts.services.programs import MAX_LEVEL, validate_rate
 from payouts.what_if import (
-    RECURRING,
+    COOKIE_TIME,
+    HOLD_DAYS,
     Changes,
     ProgramChanges,
     ProgramRules,
     Rate,
-    RecurringRule,
     Rules,
 )
 from tracking.attribution import REST_CONVERSION_ORDER
@@ -33,8 +32,31 @@ from tracking.money import parse_amount
 from tracking.services.programs import MAX_COOKIE_TIME_DAYS, MAX_HOLD_DAYS, MAX_RECURRING
 
 LATER = ("products", "budget")  # keys of programs that have no rules for them yet
-NUMBERS = {"cookie_time": (1, MAX_COOKIE_TIME_DAYS), "hold_days": (0, MAX_HOLD_DAYS)}
-PROGRAM_KEYS = ("rates", "levels", *NUMBERS, *RECURRING)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A rule that is one value of a program: yes or no, or a number between limits.
+
+    `is_limit`: a number or None, for no limit.
+    """
+
+    title: str
+    limits: tuple[int, int] | None = None
+    is_limit: bool = False
+
+
+SETTINGS = {
+    COOKIE_TIME: Setting("days in which a click earns", (1, MAX_COOKIE_TIME_DAYS)),
+    HOLD_DAYS: Setting("days on hold", (0, MAX_HOLD_DAYS)),
+    "recurring": Setting("later sales of a customer earn"),
+    "recurring_cap": Setting(
+        "highest number of sales per customer", (1, MAX_RECURRING), is_limit=True
+    ),
+    "recurring_period_days": Setting(
+        "days in which a customer's sales earn", (1, MAX_RECURRING), is_limit=True
+    ),
+}
 
 
 def read_changes(account: Account, data: Any, rules: Rules) -> Changes:
@@ -74,8 +96,14 @@ def _read_order(data: Any) -> tuple[str, ...]:
     return tuple(data)
 
 
-def _read_number(data: Any, place: str, limits: tuple[int, int]) -> int:
-    first, last = limits
+def _read_setting(data: Any, place: str, setting: Setting) -> int | bool | None:
+    if setting.limits is None:
+        if not isinstance(data, bool):
+            raise _refuse(place, "must be true or false")
+        return data
+    first, last = setting.limits
+    if data is None and setting.is_limit:
+        return None
     if not isinstance(data, int) or isinstance(data, bool) or not first <= data <= last:
         raise _refuse(place, f"must be a whole number from {first} to {last}")
     return data
@@ -106,21 +134,19 @@ class _Reader:
         for name in LATER:
             if isinstance(data, dict) and name in data:
                 raise _refuse(f"{place}.{name}", "programs have no such rules: leave it out")
-        sent = _read_object(data, place, PROGRAM_KEYS)
+        sent = _read_object(data, place, ("rates", "levels", *SETTINGS))
         rates, group_rates = self._read_rates(
             program, sent.get("rates", {}), f"{place}.rates", rules
         )
-        numbers = {
-            name: _read_number(sent[name], f"{place}.{name}", limits)
-            for name, limits in NUMBERS.items()
-            if name in sent
-        }
         return ProgramChanges(
-            recurring=self._read_recurring(sent, place, rules.recurring),
+            settings={
+                name: _read_setting(sent[name], f"{place}.{name}", setting)
+                for name, setting in SETTINGS.items()
+                if name in sent
+            },
             rates=rates,
             group_rates=group_rates,
             levels=self._read_levels(program, sent.get("levels", {}), f"{place}.levels"),
-            **numbers,
         )
 
     def _read_rates(
@@ -171,17 +197,3 @@ class _Reader:
         except (InvalidNumber, InvalidSetting) as error:
             raise _refuse(f"{place}.value", error.text) from None
         return Rate(sent["kind"], value, source.describe())
-
-    @staticmethod
-    def _read_recurring(
-        sent: Mapping[str, Any], place: str, present: RecurringRule
-    ) -> RecurringRule | None:
-        values = {RECURRING[name]: sent[name] for name in RECURRING if name in sent}
-        if not values:
-            return None
-        if not isinstance(values.get("recurring", True), bool):
-            raise _refuse(f"{place}.recurring", "must be true or false")
-        for name in ("recurring_cap", "recurring_period_days"):
-            if sent.get(name) is not None:
-                _read_number(sent[name], f"{place}.{name}", (1, MAX_RECURRING))
-        return replace(present, **values)

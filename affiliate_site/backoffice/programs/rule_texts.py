@@ -8,17 +8,10 @@ from typing import Any
 from accounts.models.accounts import Account
 from affiliate_site.backoffice.formatters import format_money
 from payouts.models.commission_types import RateKind
+from payouts.services.what_if_changes import SETTINGS
 from payouts.what_if import RuleChange
 
-TITLES = {
-    "cookie_time": "days in which a click earns",
-    "hold_days": "days on hold",
-    "recurring": "later sales of a customer earn",
-    "recurring_cap": "highest number of sales per customer",
-    "recurring_period_days": "days in which a customer's sales earn",
-}
 GROUP_ID = re.compile(r"(?<=^group )\S+")
-NO_LIMITS = ("recurring_cap", "recurring_period_days")
 
 
 class RuleTexts:
@@ -47,8 +40,8 @@ class RuleTexts:
     def _name_rule(self, change: RuleChange) -> str:
         if change.rule == "level":
             return f"level {change.of[0]}"
-        if change.rule in TITLES:
-            return TITLES[change.rule]
+        if change.rule in SETTINGS:
+            return SETTINGS[change.rule].title
         identifier, *groups = change.of
         title = self.types.get((change.program, identifier), identifier)
         return " for ".join([title, *(self.groups.get(it, it) for it in groups)])
@@ -68,7 +61,7 @@ class RuleTexts:
         if isinstance(value, list):
             return ", ".join(value) or "as usual"
         if value is None or value == "":
-            return "no limit" if change.rule in NO_LIMITS else "none"
+            return "no limit" if change.rule in SETTINGS else "none"
         return self.groups.get(value, str(value)) if change.rule == "group" else str(value)
 
     def describe(self, changes: Iterable[RuleChange]) -> str:

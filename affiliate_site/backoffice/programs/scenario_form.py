@@ -5,6 +5,7 @@ from datetime import date
 from typing import Any
 
 from django import forms
+from django.utils.text import capfirst
 
 from affiliate_site.backoffice.fields import DecimalField, RowChoiceField, RowsChoiceField
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
@@ -12,6 +13,7 @@ from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
 from payouts.errors import NothingChanges
 from payouts.models.commission_types import RateKind
+from payouts.services.what_if_changes import SETTINGS, Setting
 from payouts.statistics import NAMED_PERIODS, Period
 from tracking.attribution import REST_CONVERSION_ORDER
 from tracking.models.affiliates import Affiliate
@@ -19,8 +21,6 @@ from tracking.models.affiliates import Affiliate
 SEPARATOR = "|"  # no slug has it
 LEVEL, TYPE = "levels", "rates"
 SAME = "Empty: as it is."
-NUMBERS = ("cookie_time", "hold_days")
-LIMITS = ("recurring_cap", "recurring_period_days")
 LEVEL_OF_GROUP = "Levels are the same for all groups."
 BOTH_DAYS = "Enter both days, or none of them."
 NO_GROUP = "Choose the group that they would be in."
@@ -50,25 +50,6 @@ class ScenarioForm(ServiceForm):
         required=False,
         help_text="The group earns what all others do; the level and those above it end.",
     )
-    cookie_time = forms.IntegerField(
-        label="Cookie time", required=False, help_text=f"Days in which a click earns. {SAME}"
-    )
-    hold_days = forms.IntegerField(label="Days on hold", required=False, help_text=SAME)
-    recurring = forms.ChoiceField(
-        label="Later sales of a customer earn",
-        required=False,
-        choices=[("", "As it is"), ("yes", "Yes"), ("no", "No")],
-    )
-    recurring_cap = forms.IntegerField(
-        label="Highest number of sales per customer",
-        required=False,
-        help_text=f"0: no limit. {SAME}",
-    )
-    recurring_period_days = forms.IntegerField(
-        label="Days in which a customer's sales earn",
-        required=False,
-        help_text=f"0: no limit. {SAME}",
-    )
     affiliates = RowsChoiceField(
         "affiliates",
         required=False,
@@ -90,7 +71,7 @@ class ScenarioForm(ServiceForm):
     fieldsets: FieldSets = (
         (None, ("days", "start", "end")),
         ("Rate", ("rate", "group", "kind", "value", "removed")),
-        ("Rules of the program", (*NUMBERS, "recurring", *LIMITS)),
+        ("Rules of the program", tuple(SETTINGS)),
         ("Affiliates and attribution", ("affiliates", "to_group", "order")),
     )
 
@@ -160,9 +141,29 @@ class ScenarioForm(ServiceForm):
 
     def _build_rules(self) -> dict[str, Any]:
         values = self.cleaned_data
-        rules = {it: values[it] for it in NUMBERS if values[it] is not None}
-        rules |= {it: values[it] or None for it in LIMITS if values[it] is not None}
-        return rules | ({"recurring": values["recurring"] == "yes"} if values["recurring"] else {})
+        return {
+            name: (values[name] or None) if setting.is_limit else values[name]
+            for name, setting in SETTINGS.items()
+            if values[name] is not None
+        }
+
+
+def build_field(setting: Setting) -> forms.Field:
+    """The field of a setting, which is empty as long as it does not change."""
+    label = capfirst(setting.title)
+    if setting.limits is None:
+        return forms.TypedChoiceField(
+            label=label,
+            required=False,
+            choices=[("", "As it is"), ("yes", "Yes"), ("no", "No")],
+            coerce="yes".__eq__,
+            empty_value=None,
+        )
+    help_text = f"0: no limit. {SAME}" if setting.is_limit else SAME
+    return forms.IntegerField(label=label, required=False, help_text=help_text)
+
+
+ScenarioForm.base_fields |= {name: build_field(setting) for name, setting in SETTINGS.items()}
 
 
 def list_rates(account) -> Iterator[tuple[str, str]]:
