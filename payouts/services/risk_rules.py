@@ -102,23 +102,29 @@ def find_own_sales(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFa
 def find_forbidden_referrers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
     """Find sales whose click came from a host of the patterns."""
     patterns = rule.patterns.lower().split()
-    for sale, referrer in _list_clicks(sales, "click__referrer"):
-        host = _get_host(referrer)
+    rows = sales.filter(click__referrer__isnull=False)
+    for pk, affiliate_id, referrer in rows.values_list("pk", "affiliate_id", "click__referrer"):
+        host = _get_host(referrer or "")
         for pattern in patterns:
             if fnmatchcase(host, pattern):
                 facts = [("Host of the referrer", host), ("Forbidden", pattern)]
-                yield RiskFact(sale[1], facts, sale[0])
+                yield RiskFact(affiliate_id, facts, pk)
                 break
 
 
 def find_paid_traffic(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
-    """Find sales whose landing page has a parameter of the patterns."""
-    forbidden = set(rule.patterns.lower().split())
-    for sale, landing_page in _list_clicks(sales, "click__landing_page"):
-        found = sorted({name.lower() for name in read_parameters(landing_page)} & forbidden)
-        if found:
-            facts = [("Parameters of the landing page", ", ".join(found))]
-            yield RiskFact(sale[1], facts, sale[0])
+    """Find sales whose landing page has a parameter that the program forbids."""
+    forbidden: dict[str, set[str]] = defaultdict(set)  # by program; "": in all
+    for name, *programs in filter(None, map(str.split, rule.patterns.lower().splitlines())):
+        for program in programs or [""]:
+            forbidden[program].add(name)
+    rows = sales.filter(click__landing_page__isnull=False)
+    columns = ("pk", "affiliate_id", "program__slug", "click__landing_page")
+    for pk, affiliate_id, program, landing_page in rows.values_list(*columns):
+        names = {name.lower() for name in read_parameters(landing_page)}
+        if found := names & (forbidden[""] | forbidden[program.lower()]):
+            facts = [("Parameters of the landing page", ", ".join(sorted(found)))]
+            yield RiskFact(affiliate_id, facts, pk)
 
 
 def find_shared_addresses(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
@@ -224,13 +230,6 @@ def find_sales_jumps(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
                 yield RiskFact(affiliate_id, facts, key=day.isoformat())
 
 
-def _list_clicks(sales: ConversionQuerySet, column: str) -> Iterable[tuple[tuple[int, int], str]]:
-    """Yield sales, as their IDs and affiliates, with a column of their clicks."""
-    rows = sales.filter(**{f"{column}__isnull": False})
-    for pk, affiliate_id, text in rows.values_list("pk", "affiliate_id", column):
-        yield (pk, affiliate_id), text
-
-
 def _get_host(url: str) -> str:
     try:
         return split_url(url).hostname or ""
@@ -272,9 +271,10 @@ RISK_RULES = {
     ),
     "paid_traffic": RiskRuleKind(
         "Paid traffic",
-        "Sales whose landing page has a parameter of paid ads, if your terms forbid them.",
+        "Sales whose landing page has a parameter of paid ads, where your terms forbid them.",
         find_paid_traffic,
-        patterns="A parameter in each line.",
+        patterns="A parameter in each line, and after it the IDs of the programs that forbid it,"
+        " unless all do: gclid spring autumn",
         default_patterns="gclid\ngbraid\nwbraid\nmsclkid\nfbclid\nttclid\ntwclid\nli_fat_id",
     ),
     "shared_ip": RiskRuleKind(

@@ -195,7 +195,7 @@ class RiskRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         facts = [
             ("Opens a case for", kind.explanation if kind else ""),
             ("Threshold", describe_threshold(rule)),
-            ("Compares with", ", ".join(rule.patterns.split())),
+            ("Compares with", ", ".join(rule.patterns.splitlines())),
             ("On since", rule.enabled_at and format_datetime(rule.enabled_at)),
         ]
         sections = [Section("Risk rule", facts=facts)]

@@ -339,6 +339,23 @@ def test_parameters_of_paid_traffic(scenario):
     ]
 
 
+def test_parameters_that_single_programs_forbid(scenario):
+    account, slug = scenario.account, scenario.program.slug
+    patterns = f"gclid other\n\nfbclid other {slug.upper()}\nmsclkid"
+    add_rule(account, "paid_traffic", patterns=patterns)
+    page = "https://shop.example.net/lamps?gclid=1"
+    sell_after_click(scenario, landing_page=page)
+    own = sell_after_click(scenario, landing_page=f"{page}&FBCLID=1")
+    everywhere = sell_after_click(scenario, landing_page=f"{page}&msclkid=1")
+
+    evaluate(account)
+
+    assert list_found(get_case(account)) == [
+        (own.pk, [["Parameters of the landing page", "fbclid"]]),
+        (everywhere.pk, [["Parameters of the landing page", "msclkid"]]),
+    ]
+
+
 def test_many_customers_from_one_ip_address(scenario):
     account = scenario.account
     add_rule(account, "shared_ip", 3)
