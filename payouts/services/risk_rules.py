@@ -6,6 +6,7 @@ data: the page of a case shows them beside the sale, which has it.
 """
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from payouts.statistics import get_last_days
 from tracking.attribution import COUPON
 from tracking.models.clicks import Click
 from tracking.models.conversions import ConversionQuerySet
+from tracking.search import fold_text
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 WINDOW = timedelta(days=90)  # of what rules about affiliates count, and of dry runs
@@ -97,6 +99,24 @@ def find_own_sales(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFa
             yield RiskFact(
                 sale.affiliate_id, [("E-mail address", "that of the affiliate")], sale.pk
             )
+
+
+def find_named_customers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales whose metadata, or that of the customer, has the name or the address of the
+    affiliate: equal but for case, accents and punctuation."""
+    columns = ("firstname", "lastname", "address", "postal_code")
+    names = [f"affiliate__{name}" for name in columns]
+    rows = sales.values_list("pk", "affiliate_id", "meta_data", "customer__meta_data", *names)
+    for pk, affiliate_id, of_sale, of_customer, *own in rows:
+        texts = {_fold(str(text)) for text in [*of_sale.values(), *(of_customer or {}).values()]}
+        first, last, street, postal_code = (_fold(text or "") for text in own)
+        facts = []
+        if f"{first} {last}" in texts or {first, last} <= texts - {""}:
+            facts.append(("Name", "that of the affiliate"))
+        if {street, postal_code} <= texts - {""}:
+            facts.append(("Address", "that of the affiliate"))
+        if facts:
+            yield RiskFact(affiliate_id, facts, pk)
 
 
 def find_forbidden_referrers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
@@ -230,6 +250,11 @@ def find_sales_jumps(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
                 yield RiskFact(affiliate_id, facts, key=day.isoformat())
 
 
+def _fold(text: str) -> str:
+    """A text in words without case, accents and punctuation."""
+    return " ".join(re.findall(r"\w+", fold_text(text)))
+
+
 def _get_host(url: str) -> str:
     try:
         return split_url(url).hostname or ""
@@ -261,6 +286,12 @@ RISK_RULES = {
         "Customer is the affiliate",
         "Sales whose customer has the e-mail address of the affiliate, from whatever source.",
         find_own_sales,
+    ),
+    "customer_named_as_affiliate": RiskRuleKind(
+        "Customer has the name or address of the affiliate",
+        "Sales whose metadata, or that of the customer, has the first and last name of the"
+        " affiliate, or its street and postal code.",
+        find_named_customers,
     ),
     "forbidden_referrer": RiskRuleKind(
         "Forbidden referrer",

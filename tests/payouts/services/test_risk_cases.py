@@ -356,6 +356,35 @@ def test_parameters_that_single_programs_forbid(scenario):
     ]
 
 
+def test_customers_with_the_name_or_address_of_the_affiliate(scenario):
+    account = scenario.account
+    add_rule(account, "customer_named_as_affiliate")
+    scenario.mina.affiliate.update_row(
+        firstname="Mína", address="Lange Str. 5", postal_code="10 115"
+    )
+    customer = scenario.create_customer("c1")
+    customer.update_row(meta_data={"buyer": " mina  KESSLER "})
+    sell = scenario.create_conversion
+    named = sell(customer_id=customer.customer_id)
+    parts = sell(meta_data={"first": "Mina", "last": "Kessler", "zip": "10 115"})
+    housed = sell(meta_data={"street": "LANGE STR 5", "zip": "10-115"})
+    for others in ({}, {"first": "Mina", "last": ""}, {"buyer": "Mina Kesslerova"}):
+        sell(meta_data=others)
+
+    evaluate(account)
+    same = "that of the affiliate"
+    assert list_found(get_case(account)) == [
+        (named.pk, [["Name", same]]),
+        (parts.pk, [["Name", same]]),
+        (housed.pk, [["Address", same]]),
+    ]
+    clear_case(account, pk=get_case(account).pk, note="", at=LATER)
+    scenario.mina.affiliate.update_row(firstname="", lastname="", address=None, postal_code=None)
+    sell(meta_data={"first": "", "last": " "})
+    evaluate(account)
+    assert account.risk_cases.count() == 1
+
+
 def test_many_customers_from_one_ip_address(scenario):
     account = scenario.account
     add_rule(account, "shared_ip", 3)
