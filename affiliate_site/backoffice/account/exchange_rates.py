@@ -36,7 +36,7 @@ class AddExchangeRatePage(ExchangeRatePage, AddPage):
 
     def get_explanation(self):
         into = self.account.default_currency
-        return EXPLANATION if into else f"{EXPLANATION}\nFirst set Currency under Settings."
+        return EXPLANATION if into else f"{EXPLANATION}\nFirst set Currency under Account settings."
 
     class Form(ExchangeRatePage.Form):
         currency = forms.ChoiceField(

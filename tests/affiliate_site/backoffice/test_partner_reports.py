@@ -254,7 +254,7 @@ def test_converts_at_rates_that_staff_set(staff_client, sales):
     query = MARCH | {"rows": "affiliate", "columns": ["revenue", "revenue_converted"]}
     add = reverse("admin:payouts_exchangerate_add")
     entries = {"currency": "USD", "rate": "0,9"}
-    assert "First set Currency under Settings." in client.get(add).content.decode()
+    assert "First set Currency under Account settings." in client.get(add).content.decode()
     assert client.post(add, entries).context["errors"]["currency"]
     account.default_currency = "EUR"
     account.save()
