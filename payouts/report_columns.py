@@ -54,6 +54,7 @@ class ReportColumn:
     unit: Unit = Unit.NUMBER
     calculate: Callable[..., Any] | None = None
     help_text: str = ""
+    is_of_all_currencies: bool = False  # the same in each row of a group, as clicks are
     is_converted: bool = False  # at the account's own rates, into its currency
     currency: str = ""  # of converted amounts, if there is one
 
@@ -99,11 +100,13 @@ def list_columns() -> Iterable[ReportColumn]:
         *("clicks_per_coupon", "Clicks per conversion by coupon", ("clicks", "coupon_conversions")),
         calculate=lambda clicks, number, _: divide(Decimal(clicks), number, 1),
         help_text="Clicks for each conversion that a coupon was decisive for.",
+        is_of_all_currencies=True,
     )
     yield ReportColumn(
         *("conversion_rate", "Conversion rate", ("conversions", "clicks"), share),
         lambda conversions, clicks, _: calculate_share(conversions, clicks),
-        "Conversions per hundred clicks.",
+        "Conversions of all currencies per hundred clicks.",
+        is_of_all_currencies=True,
     )
     yield ReportColumn(
         *("buyers", "Customers who bought", ("buyers",)),

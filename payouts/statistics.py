@@ -73,8 +73,8 @@ def get_last_month(today: date) -> Period:
 
 
 def get_last_months(months: int, today: date) -> Period:
-    """The month of `today` until that day, after so many whole ones."""
-    year, month = divmod(today.year * 12 + today.month - 1 - months, 12)
+    """So many calendar months, of which the last one is that of `today`, until that day."""
+    year, month = divmod(today.year * 12 + today.month - months, 12)
     return Period(date(year, month + 1, 1), today)
 
 
@@ -91,6 +91,7 @@ NAMED_PERIODS: dict[str, Callable[[date], Period]] = {
     "this_month": lambda day: Period(day.replace(day=1), day),
     "last_30_days": lambda day: get_last_days(30, day),
     "last_90_days": lambda day: get_last_days(90, day),
+    "last_12_months": lambda day: get_last_months(12, day),
     "last_24_months": lambda day: get_last_months(24, day),
     "last_quarter": lambda day: get_quarter(get_quarter(day).first - A_DAY),
     "this_quarter": lambda day: Period(get_quarter(day).first, day),

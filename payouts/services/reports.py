@@ -366,9 +366,12 @@ def _calculate(
     columns: Sequence[ReportColumn], group: _Group, currency: str, rates: ExchangeRates
 ) -> dict[str, Any]:
     sums = group.counts | group.by_currency.get(currency, {})
+    of_all: Sums = {**group.counts}
+    for each in group.by_currency.values():
+        add_sums(of_all, each)
     values: dict[str, Any] = {}
     for column in columns:
-        value = column.get_value(sums, currency)
+        value = column.get_value(of_all if column.is_of_all_currencies else sums, currency)
         if column.is_converted:
             value = _round(rates.convert(value, currency), rates.into)
         values[column.name] = value

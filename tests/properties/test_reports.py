@@ -132,6 +132,10 @@ def compare(account, names):
             assert of_days[place] == {name: values[name] for name in stored}, place
         else:
             assert not any(values[name] for name in ("revenue", "commissions", "conversions"))
+        if sums["clicks"]:
+            sold = sum(it["conversions"] for (key, _), it in counted.items() if key == place[0])
+            rate = Decimal(100 * sold) / sums["clicks"]
+            assert values["conversion_rate"] == rate.quantize(Decimal("0.1"), ROUND_HALF_UP)
         if sums["sold"]:
             rate = 100 * sums["refunds"] / sums["sold"]
             assert values["refund_rate"] == rate.quantize(Decimal("0.1"))

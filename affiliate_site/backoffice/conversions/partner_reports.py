@@ -8,6 +8,8 @@ from functools import partial
 from typing import Any
 
 from django import forms
+from django.db.models import Value
+from django.db.models.functions import Concat
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -17,7 +19,12 @@ from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
 from affiliate_site.backoffice.conversions.report_questions import BEST, QUESTIONS, ReadyReport
 from affiliate_site.backoffice.dashboard.charts import Chart, build_bar_chart
-from affiliate_site.backoffice.formatters import EMPTY_VALUE, format_datetime, format_money
+from affiliate_site.backoffice.formatters import (
+    EMPTY_VALUE,
+    format_datetime,
+    format_money,
+    format_person,
+)
 from affiliate_site.backoffice.lists.saved_views import normalize_query
 from affiliate_site.backoffice.navigation import get_model_name
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section
@@ -50,6 +57,8 @@ PERIOD_TEXTS = {
 }
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
+PARTS_OF_ANSWERS = ("rows", "then", "columns", "compare", "sort")
+MAX_NAMED = 5  # affiliates of an error
 SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
 ENDS = ("", ", before")  # of the titles of columns
@@ -95,7 +104,7 @@ class ReportForm(PeriodForm):
         label="Only affiliate",
         required=False,
         max_length=64,
-        widget=forms.TextInput({"placeholder": "ID"}),
+        widget=forms.TextInput({"placeholder": "Name or ID"}),
     )
     columns = forms.MultipleChoiceField(
         label="Columns",
@@ -119,7 +128,26 @@ class ReportForm(PeriodForm):
         ):
             field: Any = self.fields[name]
             field.choices = [("", "-"), *rows.values_list(key, "title")]
+        # Browsers send them in the order of the page: the chosen ones keep theirs.
+        columns: Any = self.fields["columns"]
+        chosen = data.getlist("columns")
+        columns.choices = sorted(
+            columns.choices,
+            key=lambda it: chosen.index(it[0]) if it[0] in chosen else len(chosen),
+        )
         self.account = account
+
+    def clean_affiliate(self) -> str:
+        """The ID of the affiliate that a name or an ID means."""
+        text, rows = self.cleaned_data["affiliate"], self.account.affiliates.not_deleted()
+        if not text or rows.filter(slug=text).exists():
+            return text
+        named = rows.annotate(name=Concat("firstname", Value(" "), "lastname"))
+        found = list(named.filter(name__icontains=text).order_by("pk")[: MAX_NAMED + 1])
+        if len(found) <= 1:
+            return found[0].slug if found else text
+        names = ", ".join(map(format_person, found[:MAX_NAMED]))
+        raise forms.ValidationError(f"Several affiliates have this name: {names}. Enter an ID.")
 
     def build_report(self, *, at: datetime) -> Report | None:
         """The report; None if it cannot be built, which the form says then."""
@@ -170,7 +198,7 @@ class PartnerReportPage(ReportPage):
             return send_file(file.render(file_format), f"{file}.{file_format}")
         query = normalize_query(form.address)
         days = {it: form.address[it] for it in ("days", "start", "end") if form.address.get(it)}
-        questions = [*self.list_questions(query, days)]
+        questions = [*self.list_questions(form.address, days)]
         files = [(it.upper(), f"?{query}&format={it}") for it in FORMATS]
         return render_report(
             self.model_admin,
@@ -183,23 +211,33 @@ class PartnerReportPage(ReportPage):
             files=files if report else [],
             questions=questions,
             answered=next(
-                (text for text, links in questions for *_, is_open in links if is_open), ""
+                (
+                    f"{question} {title}"
+                    for question, links in questions
+                    for title, _, is_open in links
+                    if is_open
+                ),
+                "",
             ),
+            are_questions_open=not self.request.GET,
             first_of_options=FIRST_OF_OPTIONS,
             empty_text="Nothing in these days.",
             **self.model_admin.describe_views(self.request, query, self.name),
         )
 
     def list_questions(
-        self, query: str, days: Mapping[str, str]
+        self, query: QueryDict, days: Mapping[str, str]
     ) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
-        """The questions with their links, and whether a link leads to this report."""
+        """The questions with their links, and whether a link leads to this report, of
+        whatever days and filters."""
         for text, answers in QUESTIONS:
             links = []
             for it in answers:
                 if isinstance(it, ReadyReport):
                     address = it.build_query(days)
-                    is_open = normalize_query(address) == query
+                    is_open = all(
+                        query.getlist(it) == address.getlist(it) for it in PARTS_OF_ANSWERS
+                    )
                     links.append((it.title, f"?{address.urlencode()}", is_open))
                 elif self.request.user.has_perm(
                     f"{it.model._meta.app_label}.view_{it.model._meta.model_name}"
@@ -341,15 +379,17 @@ def build_report_charts(report: Report) -> list[Chart]:
         return []
     [name] = report.query.rows
     charts = []
-    for total in report.totals[:MAX_CHARTS]:
-        rows = [row for row in report.rows if row.currency == total.currency][:CHART_ROWS]
+    has_currency = column.unit is Unit.AMOUNT or not {*column.sums}.issubset(COUNTS)
+    for total in report.totals[: MAX_CHARTS if has_currency else 1]:
+        of_currency = [row for row in report.rows if row.currency == total.currency]
+        rows = (of_currency if has_currency else report.rows)[:CHART_ROWS]
         unit = (column.currency or total.currency) if column.unit is Unit.AMOUNT else ""
         series = [(column.title, [row.values[column.name] for row in rows])]
         if report.before:
             before = [row.before and row.before[column.name] for row in rows]
             series.append((f"{column.title}, before", before))
         labels = [strip_tags(show_key(name, row)) for row in rows]
-        title = f"{column.title}, {total.currency}"
+        title = f"{column.title}, {total.currency}" if has_currency else column.title
         charts.append(build_bar_chart(title, labels, series, unit=unit))
     return charts
 

@@ -48,7 +48,13 @@ COST = "cost_ratio revenue commissions"
 QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
     (
         "Who brought most revenue?",
-        (BEST, ReadyReport("Months", "month", "revenue conversions clicks commissions cost_ratio")),
+        (
+            BEST,
+            ReadyReport(
+                *("Months", "month", "revenue conversions clicks commissions cost_ratio"),
+                days="last_12_months",
+            ),
+        ),
     ),
     (
         "What works best?",
@@ -123,7 +129,7 @@ QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
         (
             ReadyReport(
                 *("Coupons and clicks", "affiliate_coupon affiliate"),
-                "coupon_conversions clicks clicks_per_coupon revenue",
+                "coupon_conversions clicks clicks_per_coupon",
                 sort="clicks_per_coupon",
                 days="last_90_days",
             ),
@@ -132,7 +138,7 @@ QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
     (
         "Which sales should be looked at before they are paid?",
         (
-            ListLink("Payout runs", PayoutRun),
+            ListLink("Drafts of payout runs", PayoutRun, "state__exact=draft"),
             ListLink("Risk cases", RiskCase, "state__exact=open"),
         ),
     ),

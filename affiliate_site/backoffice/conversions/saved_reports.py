@@ -1,5 +1,6 @@
 """Saved reports on the dashboard, and mailed to those who saved them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -50,9 +51,17 @@ class SavedReport:
         return f"{period.first} to {period.last}" if period else ""
 
     def get_rows(self, limit: int) -> Section | None:
-        """The first rows, as the page shows them."""
+        """The first rows of each currency, as the page shows them."""
         sections = build_sections(self.report) if self.report else []
-        return replace(sections[0], rows=sections[0].rows[:limit]) if sections else None
+        if not sections:
+            return None
+        numbers: Counter[str] = Counter()
+        shown = []
+        for row in sections[0].rows:
+            numbers[row.currency] += 1
+            if numbers[row.currency] <= limit:
+                shown.append(row)
+        return replace(sections[0], rows=shown)
 
 
 def read_saved_report(account: Account, view: SavedView, *, at: datetime) -> SavedReport:
@@ -117,6 +126,6 @@ def write_mail(account: Account, saved: SavedReport) -> Iterator[str]:
             titled = zip(section.columns[names:], cells[names:], strict=True)
             values = ", ".join(f"{column.title} {cell}" for column, cell in titled)
             yield f"{', '.join(cells[:names])}: {values}"
-        if len(saved.report.rows) > MAILED_ROWS:
+        if len(saved.report.rows) > len(section.rows):
             yield f"… {len(saved.report.rows):,} rows in all"
     yield f"\nThe whole report:\n{url}\n\nTo end these mails, remove the report there."

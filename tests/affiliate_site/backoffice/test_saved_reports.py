@@ -1,5 +1,6 @@
 """Reports that staff save: for themselves or the team, on the dashboard, by mail."""
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -80,6 +81,26 @@ def test_a_pinned_report_is_on_the_dashboard(staff_client, account):
     assert "Best of the month" not in theirs
 
 
+def test_a_pinned_report_has_the_first_rows_of_each_currency(staff_client, scenario, monkeypatch):
+    monkeypatch.setattr("affiliate_site.backoffice.conversions.saved_reports.PINNED_ROWS", 1)
+    other = scenario.create_enrolled_affiliate("Ada", "Lund")
+    for affiliate, amount, currency in (
+        (None, "7", "EUR"),
+        (other, "6", "EUR"),
+        (other, "5", "USD"),
+    ):
+        scenario.create_conversion(amount, affiliate=affiliate, currency=currency, at=AT)
+    client = staff_client()
+    save(client, is_pinned="on")
+
+    page = client.get("/admin/").content.decode()
+
+    assert "The first of each currency: 3 rows in all." in page
+    table = re.findall('<table class="dashboard-top">.*?</table>', page, re.DOTALL)[0]
+    shown = [it for it in ("1,207.50 EUR", "6.00 EUR", "5.00 USD") if it in table]
+    assert shown == ["1,207.50 EUR", "5.00 USD"]
+
+
 def test_a_report_whose_program_is_gone_still_opens(staff_client):
     client = staff_client()
     query = f"{BEST}&program=gone"
@@ -153,7 +174,7 @@ def test_refuses_an_unknown_rhythm(staff_client, account):
         ("this_month", "2026-03-01", "2026-03-14"),
         ("last_30_days", "2026-02-13", "2026-03-14"),
         ("last_90_days", "2025-12-15", "2026-03-14"),
-        ("last_24_months", "2024-03-01", "2026-03-14"),
+        ("last_24_months", "2024-04-01", "2026-03-14"),
         ("last_quarter", "2025-10-01", "2025-12-31"),
         ("this_quarter", "2026-01-01", "2026-03-14"),
         ("last_year", "2025-01-01", "2025-12-31"),

@@ -389,6 +389,21 @@ def test_customers_who_had_bought_before_are_known(scenario, odette):
     ]
 
 
+def test_rates_are_of_all_currencies_as_clicks_are(scenario):
+    for _ in range(4):
+        scenario.create_click(at=AT)
+    for amount, currency in (("5", "EUR"), ("6", "EUR"), ("7", "USD")):
+        scenario.create_conversion(amount, currency=currency)
+
+    report = build(scenario.account, "affiliate", "conversions clicks conversion_rate")
+
+    assert list_values(report) == [
+        ("minakessler", "EUR", 2, 4, Decimal("75.0")),
+        ("minakessler", "USD", 1, 4, Decimal("75.0")),
+    ]
+    assert [row.values["conversion_rate"] for row in report.totals] == [Decimal("75.0")] * 2
+
+
 def test_coupons_stand_beside_the_clicks_of_their_affiliate(scenario, odette):
     for number in range(3):
         scenario.create_click(at=AT)
