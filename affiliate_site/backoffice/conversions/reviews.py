@@ -24,7 +24,7 @@ WARNING_LABELS = {
     CONTESTED_CUSTOMER: "Contested customer",
     FORMER_CUSTOMER_ID: "Former customer ID",
 }
-ODD_OPTION = "Odd option"
+ODD_OPTION = "Odd data from the page"
 REPORTED_BY_PAGE = Label("Reported by a page", "warning")
 
 

@@ -19,7 +19,7 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.lists.exports import iterate_chunks_of_ids
+from affiliate_site.backoffice.lists.exports import MOMENT_TITLE, iterate_chunks_of_ids
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section, link_to
 from affiliate_site.backoffice.risk.rules import get_rule_title
 from affiliate_site.columns import Column
@@ -33,7 +33,10 @@ TITLE = "To look at before it is paid"
 NONE = "No sale of this run has a warning, an open claim, a dispute or an open risk case."
 MAX_SHOWN = 100
 FILE_COLUMNS = (
-    *(Column(title) for title in ("Order ID", "Affiliate", "Sold", "Sale")),
+    *(
+        Column(title)
+        for title in ("Order ID", "Affiliate", MOMENT_TITLE.format(title="Sold"), "Sale")
+    ),
     Column("Commission", is_amount=True),
     *(Column(title) for title in ("Currency", "Why", "This run")),
 )
@@ -116,7 +119,7 @@ def list_cells(run: PayoutRun, row: DoubtfulCommission) -> list[Any]:
     return [
         sale and sale.external_id,
         commission.affiliate.slug,
-        format_datetime(commission.created_at),
+        commission.created_at,
         sale and sale.amount,
         commission.amount,
         commission.currency,

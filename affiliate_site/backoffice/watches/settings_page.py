@@ -10,7 +10,7 @@ from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.payouts.payment_mails_page import NO_MAIL_SERVER
-from payouts.services.alerts import set_alert_mails, update_watches
+from payouts.services.alerts import evaluate_watches, set_alert_mails, update_watches
 from payouts.services.watches import WATCHES, WatchSetting, get_watch_settings
 
 
@@ -71,4 +71,6 @@ class WatchesPage(SettingsPage):
             name: {"is_on": values[name], "threshold": values.get(f"{name}_threshold", 0)}
             for name in WATCHES
         }
-        return update_watches(self.account, settings=settings, at=at)
+        account = update_watches(self.account, settings=settings, at=at)
+        evaluate_watches(account, at=at)
+        return account

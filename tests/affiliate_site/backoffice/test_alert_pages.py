@@ -57,6 +57,16 @@ def test_all_watches_are_set_on_one_page(staff_client, account):
     assert user.__class__.objects.get(pk=user.pk).mails_alerts_since is None
 
 
+def test_what_watches_find_is_there_as_soon_as_they_are_set(staff_client, scenario):
+    method = scenario.account.payout_methods.create(
+        affiliate=scenario.mina.affiliate, kind="paypal", on_hold_reason="It came back"
+    )
+
+    send(staff_client(), WATCHES)
+
+    assert scenario.account.alerts.get().object_id == method.pk
+
+
 def test_viewers_only_look(staff_client, alert):
     client = staff_client(role=Role.VIEWER)
 

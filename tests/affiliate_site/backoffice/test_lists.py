@@ -98,7 +98,7 @@ def test_shows_what_a_page_has_reported(staff_client, scenario):
     for name in ("tracking_conversion", "payouts_commission"):
         claimed, fact = (cells for _, cells in list_rows(get_page(client, name)))
         assert "Reported by a page" in claimed
-        assert "Odd option" in claimed
+        assert "Odd data from the page" in claimed
         assert "Reported by a page" not in fact
 
 

@@ -96,7 +96,10 @@ def test_lists_what_a_draft_pays_and_what_it_leaves_out(staff_client, scenario):
     assert "plain" not in text
     assert "nobody" not in text
     why = "Customer is the affiliate (E-mail address: that of the affiliate)"
-    fates = {"odd": ("Odd option", "paid"), "own": (why, "left out until the case is decided")}
+    fates = {
+        "odd": ("Odd data from the page", "paid"),
+        "own": (why, "left out until the case is decided"),
+    }
     assert {line[0]: tuple(line[-2:]) for line in lines[1:]} == fates
     assert lines[1][:6] == ["odd", "minakessler", lines[1][2], "200", "20", "EUR"]
     for name, (reason, fate) in fates.items():
@@ -158,7 +161,7 @@ def test_a_confirmed_run_lists_what_it_has_paid(staff_client, scenario):
 
     [line] = read_file(staff_client(), run)[1:]
 
-    assert line[-2:] == ["Odd option", "paid"]
+    assert line[-2:] == ["Odd data from the page", "paid"]
 
 
 def test_shows_a_dispute(staff_client, scenario):
@@ -167,7 +170,7 @@ def test_shows_a_dispute(staff_client, scenario):
 
     text = read_section(staff_client(), draft(scenario.account))
 
-    assert "Odd option Disputed by the customer paid" in text
+    assert "Odd data from the page Disputed by the customer paid" in text
 
 
 def test_the_page_shows_the_first_and_the_file_all(staff_client, scenario, monkeypatch):
