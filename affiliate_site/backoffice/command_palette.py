@@ -149,6 +149,9 @@ def iterate_pages(request) -> Iterator[SearchResult]:
             for report in page.reports:
                 url = reverse(f"admin:{report.name}")
                 yield SearchResult(report.title, "Report", url, "summarize", synonyms="reports")
+                for title, query, synonyms in report.list_ready():
+                    link = f"{url}?{query}"
+                    yield SearchResult(title, "Report", link, "summarize", synonyms=synonyms)
 
 
 def list_results(request, search_field: SearchField, term: str) -> list[SearchResult]:

@@ -64,6 +64,7 @@ AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are show
 ENDS = ("", ", before")  # of the titles of columns
 MAX_MATRICES = 3  # of each currency
 MONTHS = "Month 0 is that of a customer's first sale; the month of the last day counts until then."
+FIRST_DAYS = {"days": "last_month"}
 FIRST_OF_OPTIONS = "rows"  # the fields from it on are folded up
 
 
@@ -185,9 +186,16 @@ class PartnerReportPage(ReportPage):
         " pending and approved ones. Days of {}."
     )
 
+    @classmethod
+    def list_ready(cls):
+        for question, answers in QUESTIONS:
+            for it in answers:
+                if isinstance(it, ReadyReport):
+                    yield it.title, it.build_query(FIRST_DAYS).urlencode(), question
+
     def build_form(self):
         """The form with what the address holds, at first the best affiliates."""
-        data = self.request.GET or BEST.build_query({"days": "last_month"})
+        data = self.request.GET or BEST.build_query(FIRST_DAYS)
         return ReportForm(self.account, data, today=self.account.get_day(timezone.now()))
 
     def respond(self, form):

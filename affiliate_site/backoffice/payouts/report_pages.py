@@ -1,5 +1,6 @@
 """Pages that only read: the statement of an affiliate, and those of bookkeeping."""
 
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -135,6 +136,11 @@ class ReportPage(View):
     title = ""
     note = ""  # with the zone of the account for `{}`
     button = ""
+
+    @classmethod
+    def list_ready(cls) -> Iterable[tuple[str, str, str]]:
+        """Reports to find by search: title, query and other words."""
+        return ()
 
     def get(self, request):
         self.account = request.user.account

@@ -274,6 +274,7 @@ ADD_AFFILIATE_TITLES = [
         (Role.VIEWER, "reports", ["Reports", "Ledger", "Bookkeeping", *REPORT_TITLES[1:]]),
         (Role.VIEWER, "ranking", ["Reports"]),
         (Role.VIEWER, "trial", ["Trial balance"]),
+        (Role.VIEWER, "refunded", ["Refunds and disputes"]),
         (Role.FINANCE, "import", ["Import payout results", "Imports"]),
         (Role.OWNER, "time zone", ["Account settings"]),
     ],
