@@ -63,6 +63,7 @@ SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
 ENDS = ("", ", before")  # of the titles of columns
 MAX_MATRICES = 3  # of each currency
+YOUNGER = "Customers who are not that old count with what they have bought until now."
 MONTHS = "Month 0 is that of a customer's first sale; the month of the last day counts until then."
 FIRST_DAYS = {"days": "last_month"}
 FIRST_OF_OPTIONS = "rows"  # the fields from it on are folded up
@@ -297,7 +298,7 @@ class ReportMatrix:
                 *(Column(title.format(age), partial(show, age), is_amount=True) for age in ages),
             ],
             rows=[self.rows[key] for key in sorted(self.rows, key=str)],
-            notes=[MONTHS],
+            notes=[MONTHS, *([YOUNGER] if self.field != "cohort" else [])],
         )
 
     def show_key(self, of_row: dict[int, ReportRow]) -> Any:
