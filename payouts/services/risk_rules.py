@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any
 
+from disposable_email_domains import blocklist
 from django.db.models import Count, DateTimeField, Exists, ExpressionWrapper, Max, OuterRef, Q
 
 from accounts.days import A_DAY
@@ -117,6 +118,16 @@ def find_named_customers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[
             facts.append(("Address", "that of the affiliate"))
         if facts:
             yield RiskFact(affiliate_id, facts, pk)
+
+
+def find_disposable_addresses(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales to customers whose e-mail address is of a domain that throws mail away."""
+    rows = sales.filter(customer__email_folded__isnull=False)
+    for pk, affiliate_id, email in rows.values_list("pk", "affiliate", "customer__email_folded"):
+        names = (email or "").rpartition("@")[2].split(".")
+        domains = [".".join(names[place:]) for place in range(len(names) - 1)]
+        if found := next((it for it in domains if it in blocklist), None):
+            yield RiskFact(affiliate_id, [("Domain of the e-mail address", found)], pk)
 
 
 def find_forbidden_referrers(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
@@ -292,6 +303,12 @@ RISK_RULES = {
         "Sales whose metadata, or that of the customer, has the first and last name of the"
         " affiliate, or its street and postal code.",
         find_named_customers,
+    ),
+    "disposable_address": RiskRuleKind(
+        "Disposable e-mail address",
+        "Sales whose customer has an e-mail address of a domain for addresses to throw away."
+        " The addresses are those that the settings of the account find in the metadata.",
+        find_disposable_addresses,
     ),
     "forbidden_referrer": RiskRuleKind(
         "Forbidden referrer",

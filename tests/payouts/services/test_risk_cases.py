@@ -26,6 +26,7 @@ from payouts.services.risk_cases import (
 from payouts.services.risk_rules import RISK_RULES
 from tests.program_scenario import CONVERSION_CREATED_AT
 from tracking.attribution import TrackingParameters
+from tracking.services.account_settings import update_customer_email_keys
 
 ON_AT = CONVERSION_CREATED_AT - timedelta(days=1)
 LATER = CONVERSION_CREATED_AT + timedelta(hours=2)
@@ -353,6 +354,26 @@ def test_parameters_that_single_programs_forbid(scenario):
     assert list_found(get_case(account)) == [
         (own.pk, [["Parameters of the landing page", "fbclid"]]),
         (everywhere.pk, [["Parameters of the landing page", "msclkid"]]),
+    ]
+
+
+def test_customers_with_an_address_to_throw_away(scenario):
+    account = scenario.account
+    account = update_customer_email_keys(account, keys=["mail"], at=LATER)
+    add_rule(account, "disposable_address")
+    sales = {}
+    for number, domain in enumerate(("mailinator.com", "eu.Mailinator.com", "example.org", "com")):
+        customer = scenario.create_customer(f"c{number}")
+        customer.update_row(meta_data={"mail": f"buyer@{domain}"})
+        sales[domain] = scenario.create_conversion(customer_id=customer.customer_id).pk
+    scenario.create_conversion()
+
+    evaluate(account)
+
+    found = [["Domain of the e-mail address", "mailinator.com"]]
+    assert list_found(get_case(account)) == [
+        (sales["mailinator.com"], found),
+        (sales["eu.Mailinator.com"], found),
     ]
 
 
