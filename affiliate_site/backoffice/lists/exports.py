@@ -47,12 +47,18 @@ def export_list(file_format: str, model_admin, request) -> HttpResponseBase:
     chunks = iterate_chunks(request, cells, rows)
     lines = (split_by_currency(cells, chunk) for chunk in chunks)
     title = str(model_admin.opts.verbose_name_plural)
+    path = reverse(f"admin:{model_admin.opts.label_lower.replace('.', '_')}_changelist")
+    back = f"{path}?{request.GET.urlencode()}"
+    return send_or_go_back(request, back, title, cells, lines, f"{name}.{file_format}")
+
+
+def send_or_go_back(request, back: Any, *table: Any) -> HttpResponseBase:
+    """Send a table (`send_table`), or lead back with a message if it is too large."""
     try:
-        return send_table(title, cells, lines, f"{name}.{file_format}")
+        return send_table(*table)
     except ExportTooLarge as error:
-        model_admin.message_user(request, str(error), level=messages.ERROR)
-        path = reverse(f"admin:{model_admin.opts.label_lower.replace('.', '_')}_changelist")
-        return redirect(f"{path}?{request.GET.urlencode()}")
+        messages.error(request, str(error))
+        return redirect(back)
 
 
 def prepare_export(model_admin, request):

@@ -4,10 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join, strip_tags
 
@@ -19,13 +17,15 @@ from affiliate_site.backoffice.formatters import (
     format_datetime,
     format_money,
 )
-from affiliate_site.backoffice.lists.exports import MOMENT_TITLE, iterate_chunks_of_ids
+from affiliate_site.backoffice.lists.exports import (
+    MOMENT_TITLE,
+    iterate_chunks_of_ids,
+    send_or_go_back,
+)
 from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, Section, link_to
 from affiliate_site.backoffice.risk.rules import get_rule_title
 from affiliate_site.columns import Column
-from affiliate_site.downloads import send_table
 from affiliate_site.reports import FORMATS
-from affiliate_site.workbooks import ExportTooLarge
 from payouts.models.runs import PayoutRun, PayoutRunState
 from payouts.services.run_review import DoubtfulCommission, filter_doubtful, find_findings
 
@@ -145,8 +145,5 @@ def run_review_view(model_admin, request, object_id: int):
     if run is None or file_format not in FORMATS:
         raise Http404
     name = f"payout-run-{run}-to-look-at.{file_format}"
-    try:
-        return send_table("Sales", FILE_COLUMNS, iterate_lines(run), name)
-    except ExportTooLarge as error:
-        model_admin.message_user(request, str(error), level=messages.ERROR)
-        return redirect("admin:payouts_payoutrun_change", run.pk)
+    back = reverse("admin:payouts_payoutrun_change", args=[run.pk])
+    return send_or_go_back(request, back, "Sales", FILE_COLUMNS, iterate_lines(run), name)

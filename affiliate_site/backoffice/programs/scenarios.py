@@ -1,13 +1,13 @@
 """*What if*: the sales of a period by other rules, beside what is stored."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from django.contrib import admin
 from django.http import Http404
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
@@ -19,8 +19,10 @@ from affiliate_site.backoffice.formatters import (
     format_affiliate,
     format_datetime,
     format_money,
+    format_person,
 )
 from affiliate_site.backoffice.lists.columns import build_status_column
+from affiliate_site.backoffice.lists.exports import CHUNK_SIZE, send_or_go_back
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import (
     LINK_TEMPLATE,
@@ -31,9 +33,8 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.programs.rule_texts import RuleTexts
 from affiliate_site.backoffice.programs.scenario_form import ScenarioForm
-from affiliate_site.cells import render_csv
 from affiliate_site.columns import Column, list_places
-from affiliate_site.downloads import send_file
+from affiliate_site.reports import FORMATS
 from payouts.models.scenarios import Scenario
 from payouts.services.scenario_rules import apply_scenario
 from payouts.services.scenarios import (
@@ -44,9 +45,13 @@ from payouts.services.scenarios import (
     read_rules,
 )
 from payouts.services.what_if_results import get_difference
+from tracking.models.affiliates import Affiliate
 
 MAX_SHOWN = 100  # affiliates
-FILE = "csv"  # in the address of a download
+FILES = [(f"?format={it}", it.upper()) for it in FORMATS]
+FILE_COLUMNS = list_places(
+    *("Affiliate: ID", "Affiliate", "Currency", "As it was", "By these rules", "Difference")
+)
 WAITING, READY, FAILED = Label("calculating"), Label("ready", "success"), Label("failed", "danger")
 WAITS = "It begins as soon as the worker (`deliver_webhooks`) is free."
 LOOK_AGAIN = "Show the present state"
@@ -68,13 +73,11 @@ def name_actors(request, rows) -> dict[int, str]:
 
 def describe_result(scenario: Scenario, result: Mapping[str, Any]) -> str:
     """`+1,204.50 EUR: 37 affiliates …, 12 sales would go to another affiliate`."""
-    moved, refused = result["conversions_moved"], result["conversions_refused"]
-    return (
-        f"{scenario.outcome or 'No difference'}:"
-        f" {count_noun(result['affiliates_changed'], 'affiliate')} would earn more or less,"
-        f" {count_noun(moved, 'sale')} would go to another affiliate,"
-        f" {count_noun(refused, 'sale')} would be refused"
-    )
+    changes = [f"{count_noun(result['affiliates_changed'], 'affiliate')} would earn more or less"]
+    for name, text in (("moved", "would go to another affiliate"), ("refused", "would be refused")):
+        if number := result[f"conversions_{name}"]:
+            changes.append(f"{count_noun(number, 'sale')} {text}")
+    return f"{scenario.outcome or 'No difference'}: {', '.join(changes)}"
 
 
 def format_difference(row: Mapping[str, Any]) -> str:
@@ -135,8 +138,7 @@ def list_explained(scenario: Scenario, result: Mapping[str, Any], texts: RuleTex
 
 def list_affiliates(scenario: Scenario, result: Mapping[str, Any]) -> Section:
     rows = result["affiliates"][:MAX_SHOWN]
-    slugs = {row["affiliate"] for row in rows}
-    people = {it.slug: it for it in scenario.account.affiliates.filter(slug__in=slugs)}
+    people = find_people(scenario, rows)
 
     def show(row: Mapping[str, Any]) -> str:
         found = people.get(row["affiliate"])
@@ -149,8 +151,36 @@ def list_affiliates(scenario: Scenario, result: Mapping[str, Any]) -> Section:
         notes=notes if number > len(rows) else [],
         columns=build_sum_columns(Column("Affiliate", show)),
         rows=rows,
-        lines=format_html(LINK_TEMPLATE, f"?{FILE}", "Download as CSV") if rows else "",
+        lines=format_html("<p>Download: {}</p>", format_html_join(", ", LINK_TEMPLATE, FILES))
+        if rows
+        else "",
     )
+
+
+def find_people(scenario: Scenario, rows: Iterable[Mapping[str, Any]]) -> dict[str, Affiliate]:
+    slugs = {row["affiliate"] for row in rows}
+    return {it.slug: it for it in scenario.account.affiliates.filter(slug__in=slugs)}
+
+
+def iterate_lines(
+    scenario: Scenario, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[list[list[Any]]]:
+    """The lines of the file, in chunks."""
+
+    def get_name(slug: str) -> str:
+        return format_person(people[slug]) if slug in people else ""
+
+    for start in range(0, len(rows), CHUNK_SIZE):
+        chunk = rows[start : start + CHUNK_SIZE]
+        people = find_people(scenario, chunk)
+        yield [
+            [
+                *(it["affiliate"], get_name(it["affiliate"]), it["currency"]),
+                *(Decimal(it[name]) for name in ("before", "after")),
+                get_difference(it),
+            ]
+            for it in chunk
+        ]
 
 
 def list_changes(scenario: Scenario, texts: RuleTexts) -> Section:
@@ -307,20 +337,13 @@ class ScenarioAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
 
     def change_view(self, request, object_id, form_url="", extra_context=None):
         """Show a scenario, or download its affiliates."""
-        if FILE not in request.GET:
+        file_format = request.GET.get("format")
+        if file_format not in FORMATS:
             return super().change_view(request, object_id, form_url, extra_context)
         scenario = self.get_object(request, object_id)
         result = scenario and read_result(scenario)
         if not result:
             raise Http404
-        titles = ("Affiliate", "Currency", "As it was", "By these rules", "Difference")
-        rows = [
-            (
-                *(it["affiliate"], it["currency"]),
-                *(Decimal(it[name]) for name in ("before", "after")),
-                get_difference(it),
-            )
-            for it in result["affiliates"]
-        ]
-        content = render_csv([titles, *rows]).encode()
-        return send_file(content, f"what-if-{scenario}.csv")
+        lines = iterate_lines(scenario, result["affiliates"])
+        name = f"what-if-{scenario}.{file_format}"
+        return send_or_go_back(request, request.path, "What if", FILE_COLUMNS, lines, name)
