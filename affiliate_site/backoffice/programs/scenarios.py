@@ -342,7 +342,7 @@ class ScenarioAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
             return super().change_view(request, object_id, form_url, extra_context)
         scenario = self.get_object(request, object_id)
         result = scenario and read_result(scenario)
-        if not result:
+        if scenario is None or not result:
             raise Http404
         lines = iterate_lines(scenario, result["affiliates"])
         name = f"what-if-{scenario}.{file_format}"
