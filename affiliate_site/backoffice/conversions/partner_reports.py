@@ -1,7 +1,7 @@
 """The page that builds reports: its address holds the whole report."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
@@ -17,7 +17,12 @@ from django.utils.html import format_html, strip_tags
 
 from accounts.errors import DomainError, ErrorList
 from accounts.models.accounts import Account
-from affiliate_site.backoffice.conversions.report_questions import BEST, QUESTIONS, ReadyReport
+from affiliate_site.backoffice.conversions.report_questions import (
+    BEST,
+    DAYS,
+    QUESTIONS,
+    ReadyReport,
+)
 from affiliate_site.backoffice.dashboard.charts import Chart, build_bar_chart
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
@@ -57,7 +62,7 @@ PERIOD_TEXTS = {
 }
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
-PARTS_OF_ANSWERS = ("rows", "then", "columns", "compare", "sort")
+FILTERS = ("program", "group", "affiliate")
 MAX_NAMED = 5  # affiliates of an error
 SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
@@ -161,7 +166,7 @@ class ReportForm(PeriodForm):
                 [values["rows"], *filter(None, [values["then"]])],
                 values["columns"],
                 Period(values["start"], values["end"]),
-                {it: values[it] for it in ("program", "group", "affiliate") if values[it]},
+                {it: values[it] for it in FILTERS if values[it]},
                 values["sort"],
                 values["compare"],
             )
@@ -206,8 +211,7 @@ class PartnerReportPage(ReportPage):
             file = ReportFile(report)
             return send_file(file.render(file_format), f"{file}.{file_format}")
         query = normalize_query(form.address)
-        days = {it: form.address[it] for it in ("days", "start", "end") if form.address.get(it)}
-        questions = [*self.list_questions(form.address, days)]
+        questions = [*self.list_questions(form.address)]
         files = [(it.upper(), f"?{query}&format={it}") for it in FORMATS]
         return render_report(
             self.model_admin,
@@ -228,26 +232,30 @@ class PartnerReportPage(ReportPage):
                 ),
                 "",
             ),
+            subject=describe_subject(form, report.query) if report else "",
             are_questions_open=not self.request.GET,
             first_of_options=FIRST_OF_OPTIONS,
             empty_text="Nothing in these days.",
             **self.model_admin.describe_views(self.request, query, self.name),
         )
 
-    def list_questions(
-        self, query: QueryDict, days: Mapping[str, str]
-    ) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
+    def list_questions(self, query: QueryDict) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
         """The questions with their links, and whether a link leads to this report, of
-        whatever days and filters."""
+        whatever days and filters: both stay, unless the report had days of its own."""
+        kept = {it: query[it] for it in (*DAYS, *FILTERS) if query.get(it)}
+        if any(
+            it.days and it.days == kept.get("days") and it.is_of(query)
+            for _, answers in QUESTIONS
+            for it in answers
+            if isinstance(it, ReadyReport)
+        ):
+            kept |= FIRST_DAYS
         for text, answers in QUESTIONS:
             links = []
             for it in answers:
                 if isinstance(it, ReadyReport):
-                    address = it.build_query(days)
-                    is_open = all(
-                        query.getlist(it) == address.getlist(it) for it in PARTS_OF_ANSWERS
-                    )
-                    links.append((it.title, f"?{address.urlencode()}", is_open))
+                    address = it.build_query(kept).urlencode()
+                    links.append((it.title, f"?{address}", it.is_of(query)))
                 elif self.request.user.has_perm(
                     f"{it.model._meta.app_label}.view_{it.model._meta.model_name}"
                 ):
@@ -255,6 +263,19 @@ class PartnerReportPage(ReportPage):
                     links.append((it.title, f"{url}?{it.query}", False))
             if links:
                 yield text, links
+
+
+def describe_subject(form: ReportForm, query: ReportQuery) -> str:
+    """`2026-10-01 to 2026-10-31, only affiliate Ada Stone (ada)`."""
+    texts = [f"{query.period.first} to {query.period.last}"]
+    for name, value in query.filters.items():
+        if name == "affiliate":
+            shown = format_person(form.account.affiliates.get(slug=value))
+        else:
+            field: Any = form.fields[name]
+            shown = dict(field.choices)[value]
+        texts.append(f"only {name} {shown}")
+    return ", ".join(texts)
 
 
 def list_sections(report: Report) -> list[Section]:

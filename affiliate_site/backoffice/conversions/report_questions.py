@@ -12,6 +12,8 @@ from payouts.models.scenarios import Scenario
 from payouts.services.affiliate_activity import Segment
 from tracking.models.affiliates import Affiliate
 
+DAYS = ("days", "start", "end")  # the parameters of a period
+
 
 class ReadyReport(NamedTuple):
     """A report of the days that are looked at, unless it has a period of its own."""
@@ -23,14 +25,24 @@ class ReadyReport(NamedTuple):
     sort: str = ""
     days: str = ""
 
-    def build_query(self, days: Mapping[str, str]) -> QueryDict:
-        """The address of the report; `days` are its parameters of the period."""
+    def build_query(self, kept: Mapping[str, str]) -> QueryDict:
+        """The address of the report; `kept` are parameters of its period and filters."""
         query = QueryDict(mutable=True)
-        query.update({"days": self.days} if self.days else days)
+        query.update({it: kept[it] for it in kept if not (self.days and it in DAYS)})
+        if self.days:
+            query["days"] = self.days
         query["rows"], _, query["then"] = self.rows.partition(" ")
         query["compare"], query["sort"] = self.compare, self.sort
         query.setlist("columns", self.columns.split())
         return query
+
+    def is_of(self, query: QueryDict) -> bool:
+        """Whether an address is that of this report, whatever its period and filters."""
+        own = self.build_query({})
+        return all(
+            query.getlist(it) == own.getlist(it)
+            for it in ("rows", "then", "columns", "compare", "sort")
+        )
 
 
 class ListLink(NamedTuple):

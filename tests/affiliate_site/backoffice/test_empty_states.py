@@ -1,6 +1,7 @@
 """Texts of empty lists: how rows are created, or how to clear the filters."""
 
 import re
+from datetime import date
 from html import escape
 
 import pytest
@@ -107,6 +108,9 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     asked = QuestionData("order-1", account.get_day(timezone.now()))
     ask_question(affiliate, data=asked, at=timezone.now())
     account.payout_minimums.create(currency="EUR", amount=50)
+    account.exchange_rates.create(
+        currency="USD", into_currency="EUR", worth_of_10000=9200, set_on=date(2026, 3, 4)
+    )
     record_failed_page_call(account, reason="a", page="", at=timezone.now())
     create_run(account, Paid(slug=sample.affiliate))
     create_document(account, "harbor")

@@ -496,7 +496,8 @@ def list_hostile_values(field) -> dict:
 def find_problem(field, name, kind, answer) -> str:
     """What is wrong with the answer to a hostile value; empty if nothing is."""
     if isinstance(field, forms.BooleanField):
-        return "refused" if answer.errors else ""  # anything checks the box
+        # Anything checks the box, which may not go with another field.
+        return f"elsewhere: {answer.errors}" if {*answer.errors} - {name} else ""
     if answer.errors:
         if answer.was_stored:
             return "refused, and stored"

@@ -138,6 +138,26 @@ def test_keeps_the_question_and_its_order_when_the_days_change(staff_client, sal
     assert "<details><summary>Questions and their reports" in page
 
 
+def test_other_questions_keep_filters_and_chosen_days(staff_client, sales):
+    client = staff_client()
+
+    def get_link(title, **query):
+        page = client.get(REPORT, query).content.decode()
+        return page, list_links(page, 'aria-label="Questions"')[title]
+
+    chosen = {"start": "2026-03-02", "end": "2026-03-31", "affiliate": "adalund"}
+    page, link = get_link("Referrers", **BEST | chosen)
+    assert "<strong>2026-03-02 to 2026-03-31, only affiliate Ada Lund (adalund)</strong>" in page
+    assert "start=2026-03-02&end=2026-03-31&affiliate=adalund" in link
+    coupons = {"days": "last_90_days", "rows": "affiliate_coupon", "then": "affiliate"}
+    columns = ["coupon_conversions", "clicks", "clicks_per_coupon"]
+    coupons |= {"columns": columns, "sort": "clicks_per_coupon", "compare": ""}
+    _, link = get_link("Referrers", **coupons)
+    assert link.startswith("?days=last_month&")
+    _, link = get_link("Referrers", **coupons | {"days": "this_year"})
+    assert link.startswith("?days=this_year&")
+
+
 def test_takes_the_name_of_an_affiliate(staff_client, sales):
     client = staff_client()
 

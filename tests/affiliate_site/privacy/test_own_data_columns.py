@@ -9,7 +9,7 @@ from tracking.models.affiliates import Affiliate
 # Not of the affiliate: secrets, what staff decide, and what follows from other columns.
 OTHERS = {
     *("id", "account", "password", "email_folded", "parent", "group", "meta_data"),
-    *("log_id", "promoted_at", "deleted_at"),
+    *("log_id", "promoted_at", "deleted_at", "under_review_since"),
 }
 
 
