@@ -242,7 +242,7 @@ class PartnerReportPage(ReportPage):
     def list_questions(self, query: QueryDict) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
         """The questions with their links, and whether a link leads to this report, of
         whatever days and filters: both stay, unless the report had days of its own."""
-        kept = {it: query[it] for it in (*DAYS, *FILTERS) if query.get(it)}
+        kept: dict[str, Any] = {it: query[it] for it in (*DAYS, *FILTERS) if query.get(it)}
         if any(
             it.days and it.days == kept.get("days") and it.is_of(query)
             for _, answers in QUESTIONS
