@@ -4,7 +4,7 @@ Corrections and the early end of a hold have a reason. A claim is contested if t
 visitors claim one conversion: see docs/tracking-trust.md.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -15,7 +15,7 @@ from accounts.actor import get_actor
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
-from payouts.calculation import LineItem, allocate_proportionally
+from payouts.calculation import CommissionRate, LineItem, allocate_proportionally
 from payouts.errors import SameAffiliate, SettledCommission
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.models.refunds import Correction
@@ -115,18 +115,8 @@ def reattribute_conversion(
         )
         create_attribution_record(account, attribution, subject=conversion)
         rates = list_rates(account, program, group_id=affiliate.group_id, affiliate=affiliate)
-        try:
-            write_commissions(
-                conversion,
-                drop_unknown_types(line_items, rates),
-                rates,
-                [("conversion.updated", conversion)],
-                is_browser_sale=conversion.is_amount_claimed,
-                replaces_claim=True,
-                at=at,
-            )
-        except DuplicateConversion:
-            raise SettledCommission from None
+        is_browser_sale = conversion.is_amount_claimed
+        _replace_commissions(conversion, line_items, rates, is_browser_sale=is_browser_sale, at=at)
         record_reason(conversion, reason, at=at)
     return conversion
 
@@ -219,18 +209,32 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         claim.update_row(confirmed_at=at)
         affiliate = claim.affiliate
         rates = list_rates(account, claim.program, group_id=affiliate.group_id, affiliate=affiliate)
-        try:
-            write_commissions(
-                conversion,
-                drop_unknown_types(line_items, rates),
-                rates,
-                [("conversion.updated", conversion)],
-                replaces_claim=True,
-                at=at,
-            )
-        except DuplicateConversion:  # the claim is paid, so a fact would be a duplicate
-            raise SettledCommission from None
+        _replace_commissions(conversion, line_items, rates, at=at)
     return conversion
+
+
+def _replace_commissions(
+    conversion: Conversion,
+    line_items: Sequence[LineItem],
+    rates: Mapping[str, CommissionRate],
+    *,
+    is_browser_sale: bool = False,
+    at: datetime,
+) -> None:
+    """Write the commissions of a sale that staff have decided about. Raises
+    `SettledCommission` if one that they replace is paid or final."""
+    try:
+        write_commissions(
+            conversion,
+            drop_unknown_types(line_items, rates),
+            rates,
+            [("conversion.updated", conversion)],
+            is_browser_sale=is_browser_sale,
+            replaces_claim=True,
+            at=at,
+        )
+    except DuplicateConversion:
+        raise SettledCommission from None
 
 
 def _confirm_customer_of(claim: ConversionClaim, *, at: datetime) -> None:
