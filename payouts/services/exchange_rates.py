@@ -63,8 +63,11 @@ def set_rate(account: Account, *, currency: str, rate: Decimal, at: datetime) ->
         account.lock_row()
         account.refresh_from_db(fields=["default_currency"])
         into = account.default_currency
-        if not into or into == currency:
-            rule = "another one than that of the account, which its settings must have"
+        if not into:
+            name, rule = "The currency of the account", "chosen in its settings first"
+            raise InvalidSetting(setting=name, rule=rule, path="currency")
+        if into == currency:
+            rule = "another one than that of the account"
             raise InvalidSetting(setting="The currency", rule=rule, path="currency")
         row = account.exchange_rates.filter(currency=currency).first()
         day, worth = account.get_day(at), rate.scaleb(UNITS_SCALE)

@@ -367,8 +367,9 @@ def _calculate(
 ) -> dict[str, Any]:
     sums = group.counts | group.by_currency.get(currency, {})
     of_all: Sums = {**group.counts}
-    for each in group.by_currency.values():
-        add_sums(of_all, each)
+    if any(column.is_of_all_currencies for column in columns):
+        for each in group.by_currency.values():
+            add_sums(of_all, each)
     values: dict[str, Any] = {}
     for column in columns:
         value = column.get_value(of_all if column.is_of_all_currencies else sums, currency)

@@ -63,6 +63,7 @@ PERIOD_TEXTS = {
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
 FILTERS = ("program", "group", "affiliate")
+NO_CURRENCY = "Nothing is converted: choose the currency of the account in its settings first"
 MAX_NAMED = 5  # affiliates of an error
 SUMMED = ("conversions", "revenue", "commissions")
 AGES = (0, 1, 3, 6, 12, 24)  # the months after which sums of customers are shown
@@ -392,10 +393,10 @@ def build_conversion(report: Report, columns: Sequence[Column]) -> Iterator[Sect
     """Yield the total of converted columns in one currency, if there are some."""
     if report.converted is None:
         return
-    into = report.rates.into or "the currency of the account, which its settings do not have yet"
+    into = report.rates.into
     names = {f"{it.title}{end}" for it in report.columns if it.is_converted for end in ENDS}
     yield Section(
-        f"Total, converted into {into}",
+        f"Total, converted into {into}" if into else NO_CURRENCY,
         columns=[it for it in columns if it.title in names],
         rows=[report.converted],
         notes=[report.conversion_note],

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 
 from accounts.services.notifications import can_send_mail
 from accounts.tenant_admin import get_user
@@ -71,6 +72,9 @@ class WatchesPage(SettingsPage):
             name: {"is_on": values[name], "threshold": values.get(f"{name}_threshold", 0)}
             for name in WATCHES
         }
-        account = update_watches(self.account, settings=settings, at=at)
-        evaluate_watches(account, at=at)
-        return account
+        return update_watches(self.account, settings=settings, at=at)
+
+    def respond(self, form, result):
+        """Look at once what was set, after the transaction that locks the settings."""
+        evaluate_watches(result, at=timezone.now())
+        return super().respond(form, result)
