@@ -38,6 +38,7 @@ from tracking.errors import DuplicateProgram, GroupNotFound
 from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, round_amount
+from tracking.services.hierarchy import get_group
 from tracking.services.programs import get_program, validate_program
 
 STANDARD_COMMISSION_TYPE = "standard"
@@ -271,7 +272,10 @@ def set_group_rate(
     value: Decimal,
     at: datetime,
 ) -> GroupRate:
-    """Set what the affiliates of a group earn in place of a commission type's rate."""
+    """Set what the affiliates of a group earn in place of a commission type's rate.
+
+    Raises `InvalidSetting`, `CommissionTypeNotFound` and `GroupNotFound`.
+    """
     validate_rate(kind, value, commission_type.program.currency)
     with transaction.atomic():
         get_or_raise(
@@ -280,6 +284,7 @@ def set_group_rate(
             lock=True,
             pk=commission_type.pk,
         )
+        get_group(account, group.public_id, lock=True)  # nobody deletes it meanwhile
         row = account.group_rates.filter(commission_type=commission_type, group=group).first()
         if row is None:
             row = account.group_rates.create(

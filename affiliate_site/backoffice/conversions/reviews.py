@@ -5,6 +5,7 @@ from django.db.models import QuerySet
 from accounts.tenant_admin import filter_for_user, get_user
 from affiliate_site.backoffice.formatters import Label
 from affiliate_site.backoffice.lists.state_filters import StateFilter
+from payouts.explanation import WARNING_TEXTS
 from payouts.models.commissions import Commission
 from tracking.claims import (
     CONTESTED_CLAIM,
@@ -28,10 +29,12 @@ ODD_OPTION = "Odd data from the page"
 REPORTED_BY_PAGE = Label("Reported by a page", "warning")
 
 
-def list_review_labels(conversion) -> list[Label]:
-    """What staff should check before they approve."""
+def list_review_labels(conversion, *, names_options: bool = False) -> list[Label]:
+    """What staff should check before they approve; with `names_options` a sentence about each
+    odd option of a page."""
+    options = WARNING_TEXTS if names_options else {}
     labels = [
-        Label(WARNING_LABELS.get(warning, ODD_OPTION), "danger")
+        Label(WARNING_LABELS.get(warning) or options.get(warning, ODD_OPTION), "danger")
         for warning in conversion.warnings or ()
     ]
     if conversion.claim_status == ClaimStatus.OPEN:

@@ -24,8 +24,9 @@ from tracking.services.connections import count_refused_requests
 from tracking.services.failed_page_calls import count_page_problems
 from tracking.services.portal_settings import get_portal_settings
 
-# What it means that a number grows: good news, bad news, or neither.
-GOOD, BAD, NEUTRAL = 1, -1, 0
+# What it means that a number grows: good news, bad news, or neither. Some are not compared:
+# what was pending in an earlier period is decided by now.
+GOOD, BAD, NEUTRAL, NOT_COMPARED = 1, -1, 0, None
 TONES = {GOOD: "better", BAD: "worse", NEUTRAL: ""}
 # Titles of cards, with the number of `Totals`, the list, what growth means, and what
 # they count.
@@ -52,7 +53,7 @@ CONVERSION_RATE = (
     ),
 )
 MONEY = (
-    ("Pending commissions", "pending", "pending", NEUTRAL, OF_TODAY),
+    ("Pending commissions", "pending", "pending", NOT_COMPARED, OF_TODAY),
     ("Approved commissions", "approved", "approved", NEUTRAL, "also those paid since"),
     ("Paid out", "paid", "payments", NEUTRAL, "by the day of the payment"),
 )
@@ -158,11 +159,13 @@ def build_card(
     current: Number,
     previous: Number,
     url: str,
-    meaning: int = GOOD,
+    meaning: int | None = GOOD,
     note: str = "",
 ) -> DashboardCard:
     """A card with a number; `meaning` says whether growth is good, `note` what it
     counts."""
+    if meaning is NOT_COMPARED:
+        return DashboardCard(title, format_number(current), url=url, note=note)
     unit = "points" if isinstance(current, Decimal) else "%"
     return DashboardCard(
         title,

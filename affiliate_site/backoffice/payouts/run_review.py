@@ -51,7 +51,8 @@ def list_reasons(row: DoubtfulCommission) -> Iterator[tuple[str, Any]]:
         yield f"{get_rule_title(finding.rule)} ({facts})", url
     if sale is not None:
         titles = {get_rule_title(finding.rule) for finding in row.findings}
-        yield from ((it, None) for it in list_review_labels(sale) if it not in titles)
+        labels = list_review_labels(sale, names_options=True)
+        yield from ((it, None) for it in labels if it not in titles)
         if sale.disputed_at:
             yield "Disputed by the customer", None
 

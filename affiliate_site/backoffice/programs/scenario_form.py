@@ -1,5 +1,6 @@
 """The form of a what-if: a period, and rules that are different."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
@@ -10,7 +11,7 @@ from django.utils.text import capfirst
 from affiliate_site.backoffice.fields import DecimalField, RowChoiceField, RowsChoiceField
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
-from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
+from affiliate_site.backoffice.programs.rate_pages import format_commission_rate, format_rate
 from payouts.errors import NothingChanges
 from payouts.models.commission_types import RateKind
 from payouts.services.what_if_changes import SETTINGS, Setting
@@ -20,6 +21,7 @@ from tracking.models.affiliates import Affiliate
 
 SEPARATOR = "|"  # no slug has it
 LEVEL, TYPE = "levels", "rates"
+MAX_GROUPS = 5  # whose rates are shown beside that of a commission type
 SAME = "Empty: as it is."
 LEVEL_OF_GROUP = "Levels are the same for all groups."
 BOTH_DAYS = "Enter both days, or none of them."
@@ -167,7 +169,12 @@ ScenarioForm.base_fields |= {name: build_field(setting) for name, setting in SET
 
 
 def list_rates(account) -> Iterator[tuple[str, str]]:
-    """The commission types and levels of all programs that are not archived."""
+    """The commission types and levels of all programs that are not archived, with what they
+    and the groups are now."""
+    by_group = defaultdict(list)
+    rows = account.group_rates.order_by("group__title", "pk")
+    for row in rows.select_related("group", "commission_type__program"):
+        by_group[row.commission_type_id].append(f"{row.group.title} {format_rate(row)}")
     types = account.commission_types.in_definition_order().select_related("program")
     levels = account.levels.order_by("level").select_related("program")
     rates = [(TYPE, it, it.identifier, it.title) for it in types]
@@ -175,6 +182,9 @@ def list_rates(account) -> Iterator[tuple[str, str]]:
     for kind, row, name, title in sorted(rates, key=lambda rate: rate[1].program.title):
         program = row.program
         if program.archived_at is None:
-            rate = format_commission_rate(row, program.currency)
             value = SEPARATOR.join((program.slug, kind, name))
-            yield value, f"{program.title}: {title}, now {rate}"
+            groups = by_group[row.pk] if kind == TYPE else []
+            present = [format_commission_rate(row, program.currency), *groups[:MAX_GROUPS]]
+            if len(groups) > MAX_GROUPS:
+                present.append(f"{len(groups) - MAX_GROUPS} more")
+            yield value, f"{program.title}: {title}, now {', '.join(present)}"

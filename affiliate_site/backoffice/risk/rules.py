@@ -184,7 +184,7 @@ class RiskRuleAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     )
     ordering = ("rule",)
     add_page = AddRulePage
-    row_pages = (EditRulePage, SwitchRuleOnPage, SwitchRuleOffPage)
+    row_pages = (SwitchRuleOnPage, EditRulePage, SwitchRuleOffPage)  # the first one stands out
     has_neighbors = False  # rules have no order in time
 
     def get_object_title(self, row):

@@ -21,6 +21,7 @@ from tests.program_scenario import ProgramScenario
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE, ODD_COMMISSION_TYPE
 
 TITLE = "To look at before it is paid"
+ODD_TEXT = "The page sent an unknown commission type; the default one was used."
 ODD = {"extra_warnings": (ODD_COMMISSION_TYPE,)}
 OWN = {"extra_warnings": (CUSTOMER_IS_AFFILIATE,)}
 
@@ -97,7 +98,7 @@ def test_lists_what_a_draft_pays_and_what_it_leaves_out(staff_client, scenario):
     assert "nobody" not in text
     why = "Customer is the affiliate (E-mail address: that of the affiliate)"
     fates = {
-        "odd": ("Odd data from the page", "paid"),
+        "odd": (ODD_TEXT, "paid"),
         "own": (why, "left out until the case is decided"),
     }
     assert {line[0]: tuple(line[-2:]) for line in lines[1:]} == fates
@@ -161,7 +162,7 @@ def test_a_confirmed_run_lists_what_it_has_paid(staff_client, scenario):
 
     [line] = read_file(staff_client(), run)[1:]
 
-    assert line[-2:] == ["Odd data from the page", "paid"]
+    assert line[-2:] == [ODD_TEXT, "paid"]
 
 
 def test_shows_a_dispute(staff_client, scenario):
@@ -170,7 +171,7 @@ def test_shows_a_dispute(staff_client, scenario):
 
     text = read_section(staff_client(), draft(scenario.account))
 
-    assert "Odd data from the page Disputed by the customer paid" in text
+    assert f"{ODD_TEXT} Disputed by the customer paid" in text
 
 
 def test_the_page_shows_the_first_and_the_file_all(staff_client, scenario, monkeypatch):

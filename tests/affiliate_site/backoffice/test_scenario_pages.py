@@ -270,3 +270,17 @@ def test_removes_a_level_with_those_above_it_and_makes_it_the_rule(scenario, sta
     client.post(url_of("apply", account.scenarios.get().pk), {})
 
     assert list(account.levels.values_list("level", flat=True)) == [2]
+
+
+def test_the_form_shows_the_present_rates_of_groups(scenario, gold, staff_client, monkeypatch):
+    client = staff_client()
+
+    def list_choices():
+        form = client.get(url_of("add")).context["form"]
+        return [text for _, text in form.fields["rate"].choices]
+
+    title = scenario.program.title
+
+    assert list_choices() == [f"{title}: Standard, now 10 %, Gold 10 %"]
+    monkeypatch.setattr("affiliate_site.backoffice.programs.scenario_form.MAX_GROUPS", 0)
+    assert list_choices() == [f"{title}: Standard, now 10 %, 1 more"]
