@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from accounts.compiled_writes import insert_rows, update_each
+from accounts.compiled_writes import insert_many_rows, insert_rows, update_each
 from accounts.db_compat import split_by_values
 from payouts.models.payments import PayoutMethod
 from payouts.models.runs import PayoutMinimum
@@ -78,3 +78,16 @@ def test_inserts_a_thousand_rows_by_one_statement(account, capture_queries):
     assert sizes[0] >= 8_000
     assert sum(sizes) == 40_000
     assert account.payout_minimums.count() == 1000
+
+
+def test_inserts_many_rows_without_their_keys(account):
+    rows = [
+        PayoutMinimum(account=account, currency=currency, amount=Decimal(amount))
+        for currency, amount in (("EUR", "0.01"), ("USD", "7"))
+    ]
+
+    insert_many_rows(rows)
+    insert_many_rows([])
+
+    assert list_amounts(account) == [("EUR", Decimal("0.01")), ("USD", 7)]
+    assert {row.pk for row in rows} == {None}
