@@ -8,6 +8,7 @@ error; in the portal it is in their language.
 
 import re
 import sys
+from typing import Any
 
 from django.core.exceptions import BadRequest
 from django.http import HttpResponse
@@ -19,6 +20,7 @@ from django.utils.translation import gettext, gettext_noop
 from accounts.encryption import WrongEncryptionKey
 from accounts.exact_json import serialize_exact_json
 from affiliate_site.portal_sessions import PORTAL_PREFIX, find_affiliate
+from payouts.errors import StatisticsNotReady
 from tracking.services.concurrency import is_unavailable
 
 JSON_TYPE = re.compile(r"(?ia)application/(json|[\w.!#$&^-]+\+json)\s*(;|$)")
@@ -60,6 +62,14 @@ WRONG_ENCRYPTION_KEY = (
     "The service lacks the key of what is stored encrypted. Nothing is lost: tell your"
     " operator, to whom the command doctor says what to do."
 )
+STATISTICS_NOT_READY = gettext_noop(
+    "The statistics of these days are still being counted. Try again in a few minutes."
+)
+# What is answered with 503, and the text of its page.
+FAILURES: dict[Any, str] = {
+    WrongEncryptionKey: WRONG_ENCRYPTION_KEY,
+    StatisticsNotReady: STATISTICS_NOT_READY,
+}
 EXPIRED_FORM = gettext_noop(
     "The form is too old, or cookies are blocked. Open the page again and send the form once more."
 )
@@ -156,16 +166,14 @@ def server_error(request):
     """handler500: an unexpected exception, or the database is unavailable."""
     failure = sys.exception() or getattr(request, "failure", None)
     request.failure = failure
-    is_key_wrong = isinstance(failure, WrongEncryptionKey)
-    explanation = WRONG_ENCRYPTION_KEY if is_key_wrong else ""
+    explanation = FAILURES.get(type(failure), "")
     return error_response(request, get_status_code(failure), explanation)
 
 
 def get_status_code(exception: BaseException | None) -> int:
     """Return 503 for an unavailable database, a lock timeout, repeated concurrent
-    updates and a missing encryption key, else 500."""
-    is_key_wrong = isinstance(exception, WrongEncryptionKey)
-    return 503 if is_key_wrong or is_unavailable(exception) else 500
+    updates, and `FAILURES`, else 500."""
+    return 503 if type(exception) in FAILURES or is_unavailable(exception) else 500
 
 
 def allow_methods(*methods: str):

@@ -82,6 +82,16 @@ class ReportReadsTooMuch(InvalidInput):
     property_path = "date_to"
 
 
+class StatisticsNotReady(Conflict):
+    """More days that are over have to be counted than a request has time for.
+
+    Those that it has counted are stored, so the next one goes on; so does the worker.
+    """
+
+    message = "Days whose statistics are still being counted: {days}. Try again in a few minutes."
+    code = "statistics_not_ready"
+
+
 class InvalidChange(InvalidInput):
     """The changes of a what-if name something that does not exist, or have a wrong value."""
 

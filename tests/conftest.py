@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
+from payouts.services import statistics
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import ProgramFactory
 from tests.ledger_checks import assert_amounts_consistent, assert_ledger_consistent
@@ -24,6 +25,7 @@ from tests.webhook_receiver import run_receiver
 # No deadline: a slow machine must not fail a test.
 hypothesis_settings.register_profile("project", deadline=None)
 hypothesis_settings.load_profile("project")
+statistics.MAX_SECONDS = 600
 
 # Thousands of collected tests stay in memory; frequent garbage collections over them
 # would take a third of the time.

@@ -23,6 +23,7 @@ from django.http.request import validate_host
 from accounts.encryption import WrongEncryptionKey
 from accounts.errors import DomainError
 from accounts.models.accounts import Account
+from accounts.services.accounts import list_accounts
 from accounts.services.command_runs import (
     WORKER_NAME,
     get_command_runs,
@@ -58,6 +59,7 @@ from affiliate_site.operations.health import (
 )
 from payouts.services.encryption import has_values_to_rotate
 from payouts.services.scenarios import LEASE, list_waiting_scenarios
+from payouts.services.statistics import list_missing_days
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import find_connection_error
@@ -70,7 +72,8 @@ LOW_DISK_SHARE = 0.15
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 PROBE_TIMEOUT_SECONDS = 5
 MAX_SCENARIO_WAIT = timedelta(hours=1)
-MAX_SCENARIOS_NAMED = 10
+MAX_SCENARIOS_NAMED = MAX_ACCOUNTS_NAMED = 10
+MAX_MISSING_DAYS = 100  # that pages count in time, if they are asked for
 MAX_DECRYPTED_VALUES = 500  # the oldest and the newest of each column
 FORGED_ADDRESS = "192.0.2.1"  # of nobody (RFC 5737)
 SECRET_KEY_CHECKS = ("security.W009", "security.W025")
@@ -285,6 +288,21 @@ def check_webhook_worker(at: datetime) -> Finding:
     )
 
 
+def check_statistics(at: datetime) -> Finding:
+    """The statistics of days that are over should be stored: pages wait for them."""
+    numbers = {it.slug: len(list_missing_days(it, at=at)) for it in list_accounts()}
+    waiting = {slug: n for slug, n in numbers.items() if n > MAX_MISSING_DAYS}
+    if not waiting:
+        return Finding(OK, f"days that are over and wait to be counted: {sum(numbers.values()):,}")
+    most = sorted(waiting, key=lambda slug: -waiting[slug])[:MAX_ACCOUNTS_NAMED]
+    names = ", ".join(f"{slug}: {waiting[slug]:,}" for slug in most)
+    return Finding(
+        WARNING,
+        f"days that are over and wait to be counted: {names}",
+        "affiliate-site-webhooks counts them: see its log, or run manage.py prune",
+    )
+
+
 def check_nightly(name: str) -> Callable[[datetime], Finding]:
     """Return the check that a nightly command succeeded within 36 hours."""
 
@@ -405,6 +423,7 @@ CHECKS: dict[str, Callable[[datetime], Finding]] = {
     "addresses": check_addresses,
     "deletions": check_deletions,
     "webhook_worker": check_webhook_worker,
+    "statistics": check_statistics,
     **{name: check_nightly(name) for name in NIGHTLY_COMMANDS},
 }
 STARTUP_CHECKS = (
@@ -420,7 +439,7 @@ REQUIRED_CHECKS = {
     **dict.fromkeys(
         (
             *("encryption_keys", "triggers", "ledger", "second_factor"),
-            *("portal_hosts", "addresses", "deletions", "webhook_worker"),
+            *("portal_hosts", "addresses", "deletions", "webhook_worker", "statistics"),
             *NIGHTLY_COMMANDS,
         ),
         "migrations",

@@ -14,6 +14,7 @@ import sentry_sdk
 from django.conf import settings
 
 from affiliate_site.operations.logs import get_route
+from payouts.errors import StatisticsNotReady
 from tracking.services.concurrency import is_worth_a_retry
 
 FLUSH_SECONDS = 2
@@ -38,9 +39,14 @@ class ErrorReportMiddleware:
     def __call__(self, request):
         response = self.get_response(request)
         failure = getattr(request, "failure", None)
-        if response.status_code >= 500 and failure and not is_worth_a_retry(failure):
+        if response.status_code >= 500 and failure and not is_passing(failure):
             report(failure, request)
         return response
+
+
+def is_passing(failure: BaseException) -> bool:
+    """Whether the same request can succeed later although nobody repairs anything."""
+    return isinstance(failure, StatisticsNotReady) or is_worth_a_retry(failure)
 
 
 def report(failure: BaseException, request) -> None:

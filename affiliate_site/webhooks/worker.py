@@ -34,11 +34,13 @@ from accounts.services.queues import list_accounts_with_due_rows
 from affiliate_site.shops.processing import process_due_events
 from affiliate_site.webhooks.mail_sending import send_mail
 from affiliate_site.webhooks.sending import send_delivery
+from payouts.errors import StatisticsNotReady
 from payouts.models.alerts import Alert
 from payouts.models.scenarios import Scenario
 from payouts.services.alerts import evaluate_watches, queue_alert_mails
 from payouts.services.risk_cases import evaluate_rules, list_evaluated_accounts
 from payouts.services.scenarios import calculate_in_background, claim_scenario
+from payouts.services.statistics import store_past_days
 from tracking.models.mails import Mail
 from tracking.models.shops import ShopEvent
 from tracking.services.mails import (
@@ -62,6 +64,7 @@ MAX_SCENARIOS = 1  # at once: each has a thread and a connection of its own
 RISK_INTERVAL_SECONDS = 10.0  # between two looks of the risk rules at new sales
 WATCH_INTERVAL_SECONDS = 3600.0  # between two evaluations of the watches of all accounts
 WATCHES_NAME = "watches"  # of the record of these evaluations, for metrics
+STATISTICS_INTERVAL_SECONDS = 300.0  # between two looks for days whose statistics to store
 POLL_INTERVAL_SECONDS = 1.0  # between two database queries when nothing is due
 HEARTBEAT_INTERVAL = timedelta(minutes=1)
 
@@ -75,7 +78,8 @@ ScenarioCallback = Callable[[Scenario], None]
 
 class DeliveryWorker:
     """Sends due deliveries and mails, processes what shops sent, lets the risk rules look
-    at new sales and the watches at the numbers, and calculates scenarios, until stopped.
+    at new sales and the watches at the numbers, stores statistics of past days, and
+    calculates scenarios, until stopped.
 
     Several workers can run at once, because each one claims its deliveries. A slow
     endpoint occupies a few slots and a failing one a single slot, so that the other
@@ -107,6 +111,9 @@ class DeliveryWorker:
         self.evaluated_at = -RISK_INTERVAL_SECONDS
         self.watched_at = -WATCH_INTERVAL_SECONDS
         self.unwatched: list[Account] = []  # whose watches are still to be evaluated
+        self.stored_at = -STATISTICS_INTERVAL_SECONDS
+        # Steps of each account whose statistics are still to be stored.
+        self.unstored: list[tuple[Account, Iterator[None]]] = []
         self.logged_away_at = -AWAY_LOG_SECONDS
 
     def stop(self, *_signal: object) -> None:
@@ -132,6 +139,8 @@ class DeliveryWorker:
                     has_more = self.process_inbox(due=due)
                 with self.retry_on_database_error():
                     has_more |= self.evaluate_risk_rules()
+                with self.retry_on_database_error():
+                    has_more |= self.store_statistics()
                 with self.retry_on_database_error():
                     has_more |= self.evaluate_watches()
                 if self.is_busy:
@@ -232,6 +241,8 @@ class DeliveryWorker:
         for account in list_evaluated_accounts():
             try:
                 has_more |= evaluate_rules(account, at=timezone.now())
+            except StatisticsNotReady:
+                continue  # the next look counts on
             except DatabaseError:
                 raise
             except Exception:
@@ -243,8 +254,11 @@ class DeliveryWorker:
     def evaluate_watches(self) -> bool:
         """Evaluate the watches of one account; return whether there are more accounts.
 
-        Each hour has all of them. An account that fails is logged: others go on.
+        Each hour has all of them, once the statistics that they read are stored. An
+        account that fails is logged: others go on.
         """
+        if self.unstored:
+            return False
         if not self.unwatched and monotonic() - self.watched_at >= WATCH_INTERVAL_SECONDS:
             self.watched_at = monotonic()
             self.unwatched = [each for each in list_accounts() if each.locked_at is None]
@@ -261,6 +275,25 @@ class DeliveryWorker:
         if not self.unwatched:
             record_command_run(WATCHES_NAME, at=now)
         return bool(self.unwatched)
+
+    def store_statistics(self) -> bool:
+        """Store the statistics of some past days of one account; return whether there may
+        be more to store. An account that fails is logged: others go on.
+        """
+        if not self.unstored and monotonic() - self.stored_at >= STATISTICS_INTERVAL_SECONDS:
+            self.stored_at, now = monotonic(), timezone.now()
+            self.unstored = [(it, store_past_days(it, at=now)) for it in list_accounts()]
+        if not self.unstored:
+            return False
+        account, steps = self.unstored.pop()
+        try:
+            for _ in islice(steps, 1):
+                self.unstored.append((account, steps))
+        except DatabaseError:
+            raise
+        except Exception:
+            logger.exception("Statistics of account %s could not be stored", account)
+        return bool(self.unstored)
 
     def record_finished(self, *, timeout_seconds: float | None) -> None:
         """Record the results of completed calls and mails; wait for one of them."""

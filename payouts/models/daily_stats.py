@@ -57,7 +57,12 @@ class DailyStats(TenantModel):
             )
         ]
         indexes = [
-            models.Index(fields=["account", "affiliate", "day"], name="daily_stats_of_affiliate")
+            models.Index(fields=["account", "affiliate", "day"], name="daily_stats_of_affiliate"),
+            models.Index(
+                fields=["account", "day"],
+                condition=models.Q(program=None, affiliate=None),
+                name="stored_days",
+            ),
         ]
 
     def __str__(self) -> str:

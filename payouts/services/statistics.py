@@ -5,10 +5,11 @@ today, are counted for each reader.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from time import monotonic
 from typing import Any
 
 from django.db import models
@@ -17,6 +18,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from accounts.days import A_DAY, is_closed, list_days_anywhere, start_of_day
 from accounts.models.accounts import Account
 from accounts.services.row_counts import CountedList
+from payouts.errors import StatisticsNotReady
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.day_counts import (
     ALL_AMOUNTS,
@@ -32,13 +34,12 @@ from payouts.statistics import (
     Period,
     Sums,
     Totals,
-    get_last_days,
     rank_by_count,
 )
 from tracking.amounts import ExactSum
 
 COUNTS = ("clicks", "customers", "conversions")
-RECENT_DAYS = 184  # six months, which the page of an affiliate shows
+MAX_SECONDS = 10  # that one call counts days that are over
 
 
 @dataclass(frozen=True)
@@ -219,10 +220,10 @@ def load_statistics(
     """Return the statistics of these days.
 
     Closed days that were not counted yet, or have changed since, are counted and
-    stored. Open days are counted, but only the `kinds`, and by program only if asked
-    for: without, that takes a sixth of the time. With an `affiliate`, open days are
-    counted for this one only, and the result must be asked for no other. Deleted
-    conversions are left out;
+    stored; raises `StatisticsNotReady` if there are too many of them. Open days are
+    counted, but only the `kinds`, and by program only if asked for: without, that takes
+    a sixth of the time. With an `affiliate`, open days are counted for this one only,
+    and the result must be asked for no other. Deleted conversions are left out;
     commissions count by their present status.
     """
     closed = [day for day in days if is_closed(day, account.zone, at=at)]
@@ -231,7 +232,12 @@ def load_statistics(
     if missing:
         first = find_first_day(account)
         missing = [day for day in missing if first is not None and day >= first]
-    counted = store_days(account, missing)
+    counted: list[CountedDay] = []
+    deadline = monotonic() + MAX_SECONDS
+    for batch in store_days(account, missing):
+        counted += batch.not_stored
+        if batch.days_left and monotonic() >= deadline:
+            raise StatisticsNotReady(days=batch.days_left)
     today = account.get_day(at)
     open_days = sorted(day for day in set(days) - set(closed) if day <= today)
     counted += [
@@ -241,12 +247,22 @@ def load_statistics(
     return Statistics(account, counted)
 
 
-def store_recent_days(accounts: Iterable[Account], *, at: datetime) -> None:
-    """Count the closed days of the last `RECENT_DAYS` that are not stored or stale, so
-    that no page has to: after a change of the time zone none are stored."""
-    for account in accounts:
-        recent = get_last_days(RECENT_DAYS, account.get_day(at))
-        load_statistics(account, recent.days, at=at, kinds=())
+def store_past_days(account: Account, *, at: datetime) -> Iterator[None]:
+    """Store all days that are over, the last ones first, so that no page has to count
+    them; yields after each step of about a second."""
+    for _ in store_days(account, list_missing_days(account, at=at)):
+        yield
+
+
+def list_missing_days(account: Account, *, at: datetime) -> list[date]:
+    """List the days that are over and not stored, or stale, the last ones first."""
+    first = find_first_day(account)
+    if first is None:
+        return []
+    days = Period(first, account.get_day(at)).days
+    closed = [day for day in reversed(days) if is_closed(day, account.zone, at=at)]
+    stored = find_stored_days(account, closed)
+    return [day for day in closed if day not in stored]
 
 
 def find_first_day(account: Account) -> date | None:

@@ -163,6 +163,7 @@ class ReportViewSet(TenantViewSet):
     permission_model = Conversion
     throttle_rate = RateLimit(100, minutes=1)
     query_serializer_classes = {"build": ReportQuerySerializer}
+    conflict_actions = ("build",)
     representation = REPORT_SCHEMA
     filterset_class = pagination_class = None
 

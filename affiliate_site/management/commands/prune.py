@@ -13,7 +13,7 @@ from affiliate_site.backoffice.conversions.saved_reports import queue_report_mai
 from payouts.services.erasure import erase_again
 from payouts.services.mails import queue_sale_digests
 from payouts.services.scenarios import delete_expired_scenarios
-from payouts.services.statistics import store_recent_days
+from payouts.services.statistics import store_past_days
 from payouts.services.stored_days import refresh_stale_days
 from tracking.services.click_retention import delete_expired_clicks
 from tracking.services.connections import delete_expired_refusals
@@ -34,8 +34,8 @@ from tracking.services.table_uploads import delete_expired_table_uploads
 class Command(JsonCommand):
     help = (
         "Delete expired records in batches, anonymize old IP addresses, and store the"
-        " row counts of long lists and the statistics of recent days ahead. Affiliates"
-        " who want it get mail about the sales of yesterday, staff the reports that they"
+        " row counts of long lists and the statistics of past days ahead. Affiliates who"
+        " want it get mail about the sales of yesterday, staff the reports that they"
         " have saved for it."
     )
 
@@ -85,7 +85,8 @@ class Command(JsonCommand):
                     merge_count_changes([account])
                     store_row_counts([account], at=at)
                 with self.go_on_after_errors(account):
-                    store_recent_days([account], at=at)
+                    for _ in store_past_days(account, at=at):
+                        pass
                 with self.go_on_after_errors(account):
                     url = build_portal_url(account, "sales/")
                     queue_sale_digests(account, url=url, at=at)

@@ -1,6 +1,7 @@
 """`manage.py doctor`: each check with what it accepts, warns about and refuses."""
 
 import json
+import re
 from collections import namedtuple
 from datetime import timedelta
 from types import SimpleNamespace
@@ -35,6 +36,7 @@ from affiliate_site.operations import (
     health,
 )
 from payouts.services.scenarios import create_scenario
+from payouts.services.statistics import store_past_days
 from payouts.statistics import Period
 from tests.command_line import (
     run_command,
@@ -43,6 +45,7 @@ from tests.command_line import (
 )
 from tests.conftest import NOW
 from tests.factories.tracking import AffiliateFactory
+from tests.program_scenario import ProgramScenario
 from tracking.services.connections import create_connection
 from tracking.services.inbox import Envelope, store_event
 from tracking.services.mails import queue_mail
@@ -94,6 +97,8 @@ def get_status(name, at=None):
 
 def test_finds_nothing_wrong_with_an_installation_in_order(nightly_runs, scenario):
     scenario.create_conversion("100")
+    for _ in store_past_days(scenario.account, at=timezone.now()):
+        pass
 
     lines = run_command("doctor").splitlines()
     result = run_json_command("doctor")
@@ -616,6 +621,17 @@ def test_does_not_create_a_database(tmp_path):
 
 
 # The replica; with a real one: tests/deploy/test_machines.py
+
+
+def test_days_must_not_wait_long_for_their_statistics(account):
+    ProgramScenario(account).create_click(at=NOW - timedelta(days=40))
+    assert get_status("statistics", NOW) == "ok"
+    assert re.search(r"counted: 4[01]$", get_finding("statistics", NOW).detail)
+
+    finding = get_finding("statistics", NOW + timedelta(days=100))
+
+    assert finding.status == "warning"
+    assert re.search(f"counted: {account.slug}: 14[01]$", finding.detail)
 
 
 @pytest.mark.parametrize(

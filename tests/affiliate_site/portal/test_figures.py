@@ -14,6 +14,7 @@ from affiliate_site.portal.periods import (
     split_period,
 )
 from affiliate_site.portal.svg_charts import build_chart, find_top
+from payouts.services import statistics
 from payouts.services.commissions import disapprove_commission
 from payouts.statistics import Period
 from tests.affiliate_site.portal.test_pages import get_page
@@ -97,6 +98,17 @@ def test_shows_the_period_and_compares_it(mina, portal, history, account):
     )
     assert "zz-" not in page
     assert "7,777" not in page
+
+
+def test_says_that_days_are_still_being_counted(mina, portal, history, account, monkeypatch):
+    account.affiliates.filter(firstname="Mina").update(language="de")
+    monkeypatch.setattr(statistics, "MAX_SECONDS", 0)
+    mina.raise_request_exception = False
+
+    page = mina.get(f"{portal}figures/{MARCH}", headers={"Accept": "text/html"})
+
+    assert page.status_code == 503
+    assert "Die Statistik dieser Tage wird noch gezählt." in page.content.decode()
 
 
 def test_a_table_has_each_day_and_the_states(mina, portal, history):

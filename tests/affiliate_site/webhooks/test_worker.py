@@ -31,8 +31,10 @@ from affiliate_site.webhooks.worker import (
     DeliveryWorker,
 )
 from payouts.services.alerts import set_alert_mails
+from payouts.services.statistics import list_missing_days, store_past_days
 from tests.factories.accounts import AccountFactory
 from tests.factories.tracking import AffiliateFactory
+from tests.program_scenario import ProgramScenario
 from tracking.services.mails import OUTCOME_UNKNOWN, MailResult, queue_mail
 
 SUCCESS = DeliveryResult(status=204)
@@ -516,6 +518,35 @@ def test_evaluates_the_watches_of_all_accounts(make_account_with_returned_paymen
     assert f"Watches of account {broken} could not be evaluated" in caplog.text
     assert not locked.alerts.exists()
     assert set(get_command_runs()) == {WORKER_NAME, WATCHES_NAME}
+
+
+def test_stores_the_statistics_of_all_accounts(db, caplog, monkeypatch):
+    """An account that fails is logged. Watches wait: they read what is stored."""
+    now = timezone.now()
+    accounts = [AccountFactory() for _ in range(3)]
+    for account in accounts:
+        ProgramScenario(account, prefix=f"{account}-").create_click(at=now - timedelta(days=3))
+    first, broken, last = accounts
+    missing, evaluated = [], []
+
+    def store(account, *, at):
+        if account == broken:
+            raise ValueError
+        yield from store_past_days(account, at=at)
+
+    def evaluate(account, *, at):
+        missing.append(sum(len(list_missing_days(it, at=at)) for it in (first, last)))
+        evaluated.append(account)
+        return 0
+
+    monkeypatch.setattr(workers, "store_past_days", store)
+    monkeypatch.setattr(workers, "evaluate_watches", evaluate)
+
+    run_worker()
+
+    assert len(list_missing_days(broken, at=now)) >= 2
+    assert (missing, {*evaluated}) == ([0, 0, 0], {*accounts})
+    assert f"Statistics of account {broken} could not be stored" in caplog.text
 
 
 def test_mails_alerts_with_their_address(make_account_with_returned_payment, sent_mails, settings):

@@ -9,19 +9,23 @@ import pytest
 from accounts.models.row_counts import StaleDay
 from accounts.services.webhooks import create_webhook, disable_webhook
 from payouts.calculation import LineItem
+from payouts.errors import StatisticsNotReady
 from payouts.services import day_counts, statistics
+from payouts.services import stored_days as stored_days_service
 from payouts.services.conversion_updates import (
     add_commissions,
     update_commission,
 )
-from payouts.services.day_counts import count_day
+from payouts.services.day_counts import count_day, count_days
 from payouts.services.payables import get_balance_due
 from payouts.services.payments import cancel_payment
 from payouts.services.statistics import (
     AffiliatePerformance,
     calculate_performance,
     count_to_review,
+    list_missing_days,
     load_statistics,
+    store_past_days,
 )
 from payouts.services.stored_days import (
     find_stored_days,
@@ -412,9 +416,47 @@ def test_counts_no_day_before_the_first_row(scenario, account, capture_queries):
     with capture_queries() as queries:
         totals = totals_by_day(account, years)
 
-    assert len(queries) < 30
+    assert len(queries) < 40
     assert stored_days(account) == [TODAY - DAY, TODAY]  # yesterday in the west
     assert add_totals(totals.values()).conversions == 1
+
+
+def test_counts_for_a_limited_time_and_goes_on(busy, account, monkeypatch):
+    monkeypatch.setattr(statistics, "MAX_SECONDS", 0)
+    monkeypatch.setattr(stored_days_service, "BATCH_ROWS", 1)  # a day at once
+
+    for left in (5, 4, 3, 2, 1):
+        with pytest.raises(StatisticsNotReady) as caught:
+            load(account)
+        assert caught.value.params == {"days": left}
+
+    assert count(account).conversions == 4
+    assert stored_days(account) == [day for day in WEEK.days if day >= TODAY - DAY]
+
+
+def test_stores_past_days_ahead_the_last_ones_first(busy, account, other_account):
+    at = MIDNIGHT + 3 * DAY + timedelta(hours=2)
+    assert list_missing_days(account, at=at) == [TODAY + DAY * n for n in (2, 1, 0, -1)]
+
+    steps = store_past_days(account, at=at)
+
+    next(steps)
+    assert stored_days(account) == [TODAY + 2 * DAY]
+    busy.create_click(at=at)
+    assert [*steps] == [None]
+    assert list_missing_days(account, at=at) == []
+    assert list_missing_days(account, at=at + DAY) == [TODAY + 3 * DAY]
+    assert [*store_past_days(other_account, at=at)] == []
+
+
+def test_counts_fewer_days_at_once_if_they_have_many_rows(busy, account, monkeypatch):
+    days = Period(TODAY, TODAY + 30 * DAY).days
+    assert [it.days_left for it in store_days(account, days)] == [30, 20, 10, 0]
+
+    account.daily_stats.all().delete()
+    rows = len(count_days(account, [TODAY])[0].stats)
+    monkeypatch.setattr(stored_days_service, "BATCH_ROWS", 2 * rows)
+    assert [it.days_left for it in store_days(account, days[:5])] == [4, 2, 0]
 
 
 def test_keeps_the_mark_of_a_change_during_the_count(busy, account, during_count):
@@ -485,7 +527,7 @@ def test_counts_no_day_that_is_stored_meanwhile(busy, account, monkeypatch):
     count_days = "payouts.services.stored_days.count_days"
     monkeypatch.setattr(count_days, lambda *days: again.append(days))
 
-    assert store_days(account, stored_days(account)) == []
+    assert not any(it.not_stored for it in store_days(account, stored_days(account)))
     assert again == []
 
 

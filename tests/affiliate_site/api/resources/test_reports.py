@@ -6,6 +6,7 @@ import pytest
 
 from affiliate_site.api.resources import reports
 from payouts.report_columns import COLUMNS
+from payouts.services import statistics
 from payouts.services.exchange_rates import set_rate
 from payouts.services.reports import FILTERS
 from tests.conftest import NOW, ApiClient
@@ -153,6 +154,16 @@ def test_says_what_to_change(api, scenario, query, errors):
     response = api.get(f"/reports/?{MARCH}&columns=clicks&{query}")
 
     assert get_errors(response) == errors
+
+
+def test_says_that_days_are_still_being_counted(api, sales, monkeypatch):
+    monkeypatch.setattr(statistics, "MAX_SECONDS", 0)
+
+    response = api.get(f"/reports/?{MARCH}&rows=day&columns=clicks")
+
+    assert response.status_code == 409
+    text = "Days whose statistics are still being counted: 28. Try again in a few minutes."
+    assert response.json() == {"errors": [{"message": text, "code": "statistics_not_ready"}]}
 
 
 def test_each_column_is_known(api, sales):
