@@ -130,6 +130,8 @@ EVENT_SENTENCES = {
     "program.created": "created {}",
     "program.unarchived": "unarchived {}",
     "program.updated": "changed {}",
+    "program_invitation.created": "created the invitation {} to program {program}",
+    "program_invitation.ended": "ended the invitation {}",
     "question.answered": "answered {}",
     "question.asked": "asked {}",
     "question.closed": "closed {}",

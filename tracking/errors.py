@@ -471,6 +471,12 @@ class ProgramClosed(Conflict):
     message = gettext_noop("This program takes no applications.")
 
 
+class InvitationEnded(Conflict):
+    """An invitation to a program is unknown, over, or was used as often as it may be."""
+
+    message = gettext_noop("This invitation has ended. Ask for another one.")
+
+
 class TermsChanged(Conflict):
     """The terms are not those that somebody has read and accepted."""
 

@@ -20,14 +20,16 @@ from affiliate_site.portal.access import (
     translate_error,
 )
 from affiliate_site.portal.application_forms import ApplicationForm, TermsForm
-from affiliate_site.portal.programs import list_further_offers, list_offers
+from affiliate_site.portal.programs import list_open_offers
 from affiliate_site.portal.throttling import (
     TOO_MANY_APPLICATIONS,
     is_application_throttled,
 )
+from tracking.errors import InvitationEnded
 from tracking.services.portal_applications import (
     apply_for_program,
     confirm_application,
+    find_invitation,
     get_application,
     send_application,
 )
@@ -41,20 +43,31 @@ def apply(request) -> HttpResponse:
     """Choose a program, if there are several, and apply for it."""
     if not request.portal.is_open:
         raise Http404
-    affiliate = request.affiliate
-    offers = list_further_offers(affiliate) if affiliate else list_offers(request.account)
+    account, affiliate = request.account, request.affiliate
+    try:
+        invitation = find_invitation(account, request.GET.get("invitation", ""), at=timezone.now())
+    except InvitationEnded as error:
+        return show_ended(request, error)
+    slug = request.POST.get("program") or request.GET.get("program") or ""
+    chosen = list_open_offers(account, affiliate, slug, invitation)
+    offers = chosen or list_open_offers(account, affiliate)
     recruiter = request.GET.get("by", "")
     if SLUG_PATTERN.fullmatch(recruiter):  # of a link on the page "Tell others"
         for offer in offers:
             offer["apply_url"] += f"&by={recruiter}"
-    slug = request.POST.get("program") or request.GET.get("program")
-    chosen = [offer for offer in offers if slug in (None, offer["slug"])]
     if len(chosen) != 1:
         context = {"title": _("Apply"), "offers": offers}
         return show(request, "choose_program", context)
     if affiliate:
         return apply_as_affiliate(request, chosen[0])
     return apply_as_stranger(request, chosen[0])
+
+
+def show_ended(request, error: InvitationEnded) -> HttpResponse:
+    """The page of an invitation that has ended."""
+    home_url = build_url(request.account, "home")
+    context = {"title": _("Apply"), "text": translate_error(error), "home_url": home_url}
+    return show(request, "not_found", context, status=404)
 
 
 def apply_as_stranger(request, offer: dict[str, Any]) -> HttpResponse:
@@ -94,6 +107,7 @@ def try_to_send(request, offer: dict[str, Any], form: ApplicationForm, data) -> 
             data=data,
             language=translation.get_language() or "",
             terms_version=form.terms_version,
+            invitation_id=request.GET.get("invitation", ""),
             at=timezone.now(),
         )
     except DomainError as error:
@@ -117,6 +131,7 @@ def apply_as_affiliate(request, offer: dict[str, Any]) -> HttpResponse:
                 program_slug=offer["slug"],
                 language=translation.get_language() or "",
                 terms_version=form.terms_version,
+                invitation_id=request.GET.get("invitation", ""),
                 at=timezone.now(),
             )
         except DomainError as error:

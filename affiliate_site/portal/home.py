@@ -7,7 +7,7 @@ from affiliate_site.portal.access import build_url, portal_page, show
 from affiliate_site.portal.balances import describe_balances
 from affiliate_site.portal.earnings import list_earnings, select_earnings
 from affiliate_site.portal.program_pages import find_logo_url
-from affiliate_site.portal.programs import list_offers
+from affiliate_site.portal.programs import list_open_offers
 from tracking.services.portal_terms import find_unaccepted_terms, get_terms
 from tracking.services.questions import count_new_answers
 
@@ -19,7 +19,7 @@ def home(request):
     """What the account offers to visitors; to affiliates, what they earn."""
     account = request.account
     if request.affiliate is None:
-        offers = list_offers(account) if request.portal.is_open else []
+        offers = list_open_offers(account, None) if request.portal.is_open else []
         context = {
             "title": account.name,
             "offers": offers,

@@ -63,7 +63,9 @@ def links(request):
         "file_query": build_query(request.GET, file="links") if approved else "",
         "form": form if approved else None,
         "deep_links": deep_links,
-        "offers": [offer for slug, offer in offers.items() if slug not in present]
+        "offers": [
+            offer for slug, offer in offers.items() if offer["is_listed"] and slug not in present
+        ]
         if request.portal.is_open
         else [],
     }

@@ -14,7 +14,7 @@ from affiliate_site.portal.access import (
     show,
     translate_error,
 )
-from affiliate_site.portal.programs import list_offers
+from affiliate_site.portal.programs import WITHOUT_INVITATION, list_offers
 from affiliate_site.portal.theme import build_stylesheet
 from tracking.errors import TermsChanged
 from tracking.services.portal_terms import (
@@ -30,8 +30,13 @@ CACHE = "public, max-age=300"
 @portal_page(is_public=True)
 def program(request, program: str) -> HttpResponse:
     """What a program offers."""
-    account = request.account
-    offers = list_offers(account, request.affiliate, slug=program) if request.portal.is_open else []
+    account, affiliate = request.account, request.affiliate
+    own = account.enrollments.filter(affiliate=affiliate, program__slug=program)
+    takes_part = affiliate is not None and own.exists()
+    conditions = {} if takes_part else {"visibility__in": WITHOUT_INVITATION}
+    offers = []
+    if request.portal.is_open:
+        offers = list_offers(account, affiliate, slug=program, **conditions)
     if not offers:
         raise Http404
     context = {

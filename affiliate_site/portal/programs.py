@@ -7,12 +7,15 @@ from django.urls import resolve
 from affiliate_site.portal.access import build_url
 from affiliate_site.portal.rates import list_rates
 from payouts.services.payout_limits import get_minimums
+from tracking.models.programs import Visibility
 from tracking.written_amounts import write_amount
+
+WITHOUT_INVITATION = (Visibility.PUBLIC, Visibility.UNLISTED)
 
 
 def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
     """The terms of each program that is not archived, derived from its rules; those of
-    an affiliate by its group and minimum."""
+    an affiliate by its group and minimum. `conditions` say which."""
     programs = account.programs.filter(archived_at=None, **conditions)
     programs = list(programs.order_by("title"))
     minimums = get_minimums(account, [affiliate.pk] if affiliate else [])
@@ -27,6 +30,7 @@ def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
             "url": get_program_url(account, program.slug),
             "apply_url": f"{apply_url}?program={program.slug}",
             "rates": rates[program.pk],
+            "is_listed": program.visibility == Visibility.PUBLIC,
             "is_recurring": program.recurring,
             "recurring_cap": program.recurring_cap,
             "recurring_days": program.recurring_period_days,
@@ -42,12 +46,17 @@ def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
     ]
 
 
-def list_further_offers(affiliate) -> list[dict[str, Any]]:
-    """The programs in which an affiliate does not take part."""
-    account = affiliate.account
-    own = account.enrollments.filter(affiliate=affiliate).values_list("program_id")
-    present = {pk for (pk,) in own}
-    offers = list_offers(account, affiliate)
+def list_open_offers(account, affiliate, slug: str = "", invitation=None) -> list[dict[str, Any]]:
+    """The programs for which somebody can apply: those that are listed, that of a link with
+    its ID, or of an invitation; without those in which the affiliate takes part."""
+    conditions: dict[str, Any] = {"visibility": Visibility.PUBLIC}
+    if invitation is not None:
+        conditions = {"pk": invitation.program_id}
+    elif slug:
+        conditions = {"slug": slug, "visibility__in": WITHOUT_INVITATION}
+    own = account.enrollments.filter(affiliate=affiliate).values_list("program_id", flat=True)
+    present = set(own) if affiliate else set()
+    offers = list_offers(account, affiliate, **conditions)
     return [offer for offer in offers if offer["id"] not in present]
 
 

@@ -16,6 +16,7 @@ from payouts.services.figures import (
     list_recruits,
     sum_level_commissions,
 )
+from tracking.models.programs import Visibility
 from tracking.services.portal_settings import build_portal_url
 from tracking.written_amounts import write_amount
 
@@ -29,8 +30,9 @@ def build_recruiting_link(affiliate) -> str:
 def list_programs(account) -> list[tuple[str, bool]]:
     """The title of each program, and whether the sales of recruits earn there."""
     levels = account.levels.filter(program=OuterRef("pk"))
-    programs = account.programs.filter(archived_at=None).order_by("title")
-    return list(programs.annotate(pays=Exists(levels)).values_list("title", "pays"))
+    programs = account.programs.filter(archived_at=None, visibility=Visibility.PUBLIC)
+    programs = programs.annotate(pays=Exists(levels)).order_by("title")
+    return list(programs.values_list("title", "pays"))
 
 
 def name_level(level: int) -> str:

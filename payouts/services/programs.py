@@ -36,7 +36,7 @@ from payouts.models.commission_types import (
 )
 from tracking.errors import DuplicateProgram, GroupNotFound
 from tracking.models.affiliates import AffiliateGroup
-from tracking.models.programs import Program
+from tracking.models.programs import Program, Visibility
 from tracking.money import MAX_INTEGER_DIGITS, get_currency, round_amount
 from tracking.services.hierarchy import get_group
 from tracking.services.programs import get_program, validate_program
@@ -58,6 +58,7 @@ class ProgramSettings:
     landing_page: str = ""
     shop_hosts: Sequence[str] | None = None  # besides that of the landing page
     program_group: str = ""
+    visibility: str = Visibility.PUBLIC
     link_parameters: Sequence[str] | None = None  # of other programs' links
     auto_approve_affiliates: bool = False
     auto_approve_commissions: bool = False
@@ -377,6 +378,7 @@ def delete_group(account: Account, *, group_id: str, at: datetime) -> None:
         changed = list(members.not_deleted())
         members.update(group=None)
         record_changes(account, "affiliate.updated", changed, at=at, group=None)
+        account.program_invitations.filter(group=group).update(group=None)
         account.group_rates.filter(group=group).delete()
         log_event(account, "affiliate_group.deleted", group, at=at)
         account.affiliate_groups.filter(pk=group.pk).delete()

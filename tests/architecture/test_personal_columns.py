@@ -89,6 +89,7 @@ OTHER_COLUMNS = {
     "tracking.PortalSettings": "contact_email host sender_name welcome_text",
     "tracking.PortalTerms": "text translations",
     "tracking.Program": ("slug title landing_page shop_hosts program_group link_parameters"),
+    "tracking.ProgramInvitation": "title",
     "tracking.PrunedClickCount": "landing_page",
     "tracking.Question": "answer_given answered_by",
     "tracking.Source": "hex",

@@ -9,6 +9,7 @@ from tracking.models.affiliates import (
 from tracking.models.applications import (
     PortalApplication,
     PortalTerms,
+    ProgramInvitation,
     TermsAcceptance,
 )
 from tracking.models.clicks import Click, FailedPageCall, PrunedClickCount
@@ -66,6 +67,7 @@ __all__ = [
     "PortalSettings",
     "PortalTerms",
     "Program",
+    "ProgramInvitation",
     "Prospect",
     "PrunedClickCount",
     "Question",

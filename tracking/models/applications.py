@@ -4,7 +4,7 @@ from django.db import models
 from django.utils import timezone
 
 from accounts.models.accounts import TenantModel
-from tracking.models.affiliates import Affiliate
+from tracking.models.affiliates import Affiliate, AffiliateGroup
 from tracking.models.portal import DIGEST_LENGTH
 from tracking.models.programs import Program
 
@@ -72,6 +72,48 @@ class TermsAcceptance(TenantModel):
         return self.terms.get_text(self.language)
 
 
+class ProgramInvitation(TenantModel):
+    """A link by which people apply for a program, a private one, too.
+
+    Who joins by it gets its group and its parent. `uses` are those who joined.
+    """
+
+    program = models.ForeignKey(Program, models.PROTECT, related_name="invitations", db_index=False)
+    public_id = models.CharField("ID", max_length=32)
+    title = models.CharField(max_length=255)
+    group = models.ForeignKey(
+        AffiliateGroup, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    parent = models.ForeignKey(
+        Affiliate, models.PROTECT, null=True, related_name="+", db_index=False
+    )
+    max_uses = models.PositiveIntegerField("limit", null=True)
+    uses = models.PositiveIntegerField("joined", default=0)
+    ends_at = models.DateTimeField("ends", null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        default_related_name = "program_invitations"
+        verbose_name = "invitation to a program"
+        verbose_name_plural = "invitations to programs"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "public_id"], name="unique_program_invitation_public_id"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(max_uses=None) | models.Q(uses__lte=models.F("max_uses")),
+                name="program_invitation_within_limit",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["account", "program"], name="invitations_by_program"),
+            models.Index(fields=["account", "group"], name="invitations_by_group"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+
 class PortalApplication(TenantModel):
     """Somebody wants to join a program; they confirm it by a link in a mail.
 
@@ -85,6 +127,9 @@ class PortalApplication(TenantModel):
     email = models.CharField(max_length=254)
     email_folded = models.CharField(max_length=762)
     data = models.JSONField()  # the columns of `PersonData`, and the language
+    invitation = models.ForeignKey(
+        ProgramInvitation, models.PROTECT, null=True, related_name="+", db_index=False
+    )
     terms = models.ForeignKey(  # what was accepted
         PortalTerms, models.PROTECT, null=True, related_name="+", db_index=False
     )

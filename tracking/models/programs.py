@@ -12,6 +12,14 @@ FOREIGN_LINK_PARAMETERS = ("via", "fpr", "rfsn", "aff", "a_aid")
 CODE_PARAMETERS = ("ref", *FOREIGN_LINK_PARAMETERS)
 
 
+class Visibility(models.TextChoices):
+    """Who finds a program in the portal; its affiliates always do."""
+
+    PUBLIC = "public", "Public: listed in the portal"
+    UNLISTED = "unlisted", "Unlisted: for whoever has its link"
+    PRIVATE = "private", "Private: by invitation"
+
+
 class Program(TenantModel):
     """A program of an account; `program_group` is what tracking calls may name."""
 
@@ -25,6 +33,12 @@ class Program(TenantModel):
     # Of FOREIGN_LINK_PARAMETERS, those that count; null: none.
     link_parameters = models.JSONField(null=True)
     program_group = models.CharField(max_length=255, blank=True, db_column="group_label")
+    visibility = models.CharField(
+        max_length=8,
+        choices=Visibility,
+        default=Visibility.PUBLIC,
+        db_default=Visibility.PUBLIC.value,
+    )
     auto_approve_affiliates = models.BooleanField("approve affiliates automatically", default=False)
     auto_approve_commissions = models.BooleanField(
         "approve commissions automatically", default=False

@@ -29,10 +29,10 @@ from tracking.errors import (
     TooManyApplications,
 )
 from tracking.models.affiliates import Affiliate
-from tracking.models.applications import PortalApplication
+from tracking.models.applications import PortalApplication, ProgramInvitation
 from tracking.models.enrollments import Enrollment
 from tracking.models.portal import LinkPurpose
-from tracking.models.programs import Program
+from tracking.models.programs import Program, Visibility
 from tracking.services.affiliates import (
     PersonData,
     create_affiliate,
@@ -40,7 +40,7 @@ from tracking.services.affiliates import (
     create_slug_base,
 )
 from tracking.services.enrollments import EnrollmentData, create_enrollment, queue_decision_mail
-from tracking.services.hierarchy import set_parent
+from tracking.services.hierarchy import set_group, set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
 from tracking.services.portal_access import APPLICATION_LIFETIME, act_as
 from tracking.services.portal_links import create_link, find_affiliate_by_email
@@ -51,6 +51,7 @@ from tracking.services.portal_terms import (
     find_unaccepted_terms,
     record_acceptance,
 )
+from tracking.services.program_invitations import get_invitation, use_invitation
 
 # Anybody can ask for mail to anybody.
 MAX_MAILS_PER_WINDOW = 3
@@ -72,13 +73,22 @@ class ApplicationData:
     recruiter: str = ""  # the ID of an affiliate, if there is one with it
 
 
-def get_open_program(account: Account, slug: str) -> Program:
-    """Get a program that takes applications; raise `ProgramClosed`."""
+def get_open_program(account: Account, slug: str, invitation: ProgramInvitation | None) -> Program:
+    """Get a program that takes applications; raise `ProgramClosed`, also for a private one
+    without an invitation."""
     programs = account.programs.filter(slug=slug, archived_at=None)
     program = programs.first() if SLUG_PATTERN.fullmatch(slug) else None
     if program is None or not get_portal_settings(account).is_open:
         raise ProgramClosed
+    is_invited = invitation is not None and invitation.program_id == program.pk
+    if program.visibility == Visibility.PRIVATE and not is_invited:
+        raise ProgramClosed
     return program
+
+
+def find_invitation(account: Account, public_id: str, *, at: datetime) -> ProgramInvitation | None:
+    """Get the invitation that an application names, if any; raise `InvitationEnded`."""
+    return get_invitation(account, public_id, at=at) if public_id else None
 
 
 def send_application(
@@ -88,15 +98,17 @@ def send_application(
     data: ApplicationData,
     language: str,
     terms_version: int | None,
+    invitation_id: str = "",
     at: datetime,
 ) -> None:
     """Store an application and mail a link that confirms it.
 
     If an affiliate has the address, the mail says so instead. Neither the answer nor
-    the statements differ. Raises `ProgramClosed`, `TermsChanged` and
+    the statements differ. Raises `ProgramClosed`, `InvitationEnded`, `TermsChanged` and
     `TooManyApplications`.
     """
-    program = get_open_program(account, program_slug)
+    invitation = find_invitation(account, invitation_id, at=at)
+    program = get_open_program(account, program_slug, invitation)
     token = secrets.token_urlsafe(32)
     folded = fold_email(data.email)
     with transaction.atomic():
@@ -123,6 +135,7 @@ def send_application(
                 "language": language,
                 "recruiter": find_recruiter(account, data.recruiter),
             },
+            invitation=invitation,
             terms=terms,
             token_hash=calculate_digest(token),
             created_at=at,
@@ -144,7 +157,9 @@ def find_recruiter(account: Account, affiliate_id: str) -> str:
 
 def get_application(account: Account, token: str, *, at: datetime) -> PortalApplication:
     """Get an application that can be confirmed; raise `ApplicationExpired`."""
-    rows = account.portal_applications.select_related("program", "terms")
+    rows = account.portal_applications.select_related(
+        "program", "terms", "invitation__group", "invitation__parent"
+    )
     application: PortalApplication | None = rows.filter(
         token_hash=calculate_digest(token), used_at=None, expires_at__gt=at
     ).first()
@@ -158,7 +173,7 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
     """Create the affiliate and the enrollment; return the token of a link to set a
     password. Other applications of the address to the program end.
 
-    Raises `ApplicationExpired`, `AddressTaken` and `ProgramClosed`.
+    Raises `ApplicationExpired`, `AddressTaken`, `ProgramClosed` and `InvitationEnded`.
     """
     application = get_application(account, token, at=at)
     program, data = application.program, application.data
@@ -196,8 +211,7 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                     accepted_at=application.created_at,
                     at=at,
                 )
-            if recruiter := find_recruiter(account, data.get("recruiter", "")):
-                set_parent(account, affiliate_id=affiliate.slug, parent_id=recruiter, at=at)
+            _join(affiliate, application.invitation, data.get("recruiter", ""), at=at)
             with act_as(affiliate):
                 _enroll(affiliate, program, at=at)
             mails = account.mails.filter(kind=APPLICATION_MAIL)
@@ -209,24 +223,43 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
     return link[1]
 
 
+def _join(
+    affiliate: Affiliate, invitation: ProgramInvitation | None, recruiter: str, *, at: datetime
+) -> None:
+    """Give an affiliate the parent and the group of the invitation, where they have none."""
+    account, invited_by = affiliate.account, invitation and invitation.parent
+    parent = find_recruiter(account, invited_by.slug if invited_by else recruiter)
+    if parent and parent != affiliate.slug and affiliate.parent_id is None:
+        set_parent(account, affiliate_id=affiliate.slug, parent_id=parent, at=at)
+    if invitation is None:
+        return
+    if invitation.group and affiliate.group_id is None:
+        group_id = invitation.group.public_id
+        set_group(account, affiliate_id=affiliate.slug, group_id=group_id, at=at)
+    use_invitation(account, invitation)
+
+
 def apply_for_program(
     affiliate: Affiliate,
     *,
     program_slug: str,
     language: str = "",
     terms_version: int | None,
+    invitation_id: str = "",
     at: datetime,
 ) -> Enrollment:
     """Enroll an affiliate who is signed in, and accept the terms.
 
-    Raises `ProgramClosed`, `TermsChanged` and `AlreadyApplied`.
+    Raises `ProgramClosed`, `InvitationEnded`, `TermsChanged` and `AlreadyApplied`.
     """
     account = affiliate.account
-    program = get_open_program(account, program_slug)
+    invitation = find_invitation(account, invitation_id, at=at)
+    program = get_open_program(account, program_slug, invitation)
     try:
         with transaction.atomic():
             if find_unaccepted_terms(affiliate) is not None:
                 accept_terms(affiliate, version=terms_version, language=language, at=at)
+            _join(affiliate, invitation, "", at=at)
             return _enroll(affiliate, program, at=at)
     except AlreadyEnrolled:
         raise AlreadyApplied from None

@@ -15,16 +15,31 @@ from affiliate_site.backoffice.dashboard.number_cards import build_number_cards
 from affiliate_site.backoffice.formatters import (
     describe_hold_days,
     describe_recurring,
+    format_affiliate,
     format_datetime,
     format_money,
 )
 from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.lists.columns import ARCHIVE_STATUS
-from affiliate_site.backoffice.lists.filters import CurrencyFilter
+from affiliate_site.backoffice.lists.filters import CurrencyFilter, ProgramFilter
 from affiliate_site.backoffice.lists.state_filters import ArchivedFilter
 from affiliate_site.backoffice.navigation import MenuEntry, SubList
-from affiliate_site.backoffice.object_pages import ObjectPageMixin, list_page_links
+from affiliate_site.backoffice.object_pages import (
+    Details,
+    ObjectPageMixin,
+    Section,
+    build_history,
+    link_to,
+    list_page_links,
+)
 from affiliate_site.backoffice.programs import program_pages, rate_pages
+from affiliate_site.backoffice.programs.invitation_pages import (
+    AddProgramInvitationPage,
+    EndProgramInvitationPage,
+    build_invitation_link,
+    describe_invitation,
+    describe_uses,
+)
 from affiliate_site.backoffice.programs.program_pages import render_snippet
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate
 from affiliate_site.columns import Column
@@ -38,10 +53,12 @@ from payouts.models.commission_types import (
 )
 from payouts.services.statistics import load_statistics
 from payouts.statistics import get_last_days
-from tracking.models.programs import Program
+from tracking.models.applications import ProgramInvitation
+from tracking.models.programs import Program, Visibility
 
 PERIOD_DAYS = 30  # of the numbers, today included
 TOP_AFFILIATES = 5
+MAX_INVITATIONS = 20  # the newest, that a program shows
 MAX_ENDED_BONUSES = 10  # that a program shows
 NOT_IN_PLAN = "The plan {plan} has none. Your operator can change the plan."
 PERIOD_TEXTS = {
@@ -104,7 +121,11 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     ordering = ("-id",)
     change_form_template = "admin/programs/program.html"
     add_page = program_pages.AddProgramPage
-    row_pages = (*program_pages.PROGRAM_PAGES, *rate_pages.PROGRAM_RATE_PAGES)
+    row_pages = (
+        *program_pages.PROGRAM_PAGES,
+        *rate_pages.PROGRAM_RATE_PAGES,
+        AddProgramInvitationPage,
+    )
     title_field = "title"
 
     class Media:
@@ -167,6 +188,28 @@ class BonusAdmin(RateAdmin):
     row_pages = (rate_pages.EditBonusPage, rate_pages.EndBonusPage)
 
 
+@admin.register(ProgramInvitation)
+class ProgramInvitationAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No invitations yet. Add one on the page of a program to let people join it."
+    columns = ("title", "public_id", "program", "group", "parent", "max_uses", "uses", "ends_at")
+    ordering = ("-id",)
+    list_filter = (ProgramFilter,)
+    row_pages = (EndProgramInvitationPage,)
+
+    def get_details(self, request, row):
+        facts = [
+            ("Program", link_to(row.program, row.program.title)),
+            ("Link", build_invitation_link(row)),
+            ("Joined", describe_uses(row)),
+            ("Their group", row.group and link_to(row.group, row.group.title)),
+            ("Their parent", row.parent and link_to(row.parent, format_affiliate(row.parent))),
+            ("Until", row.ends_at and format_datetime(row.ends_at)),
+        ]
+        sections = [Section("Invitation", facts=facts), build_history(request, [row])]
+        return Details(row.title, sections=sections)
+
+
 def list_results(program: Program, at: datetime) -> dict[str, Any]:
     """The numbers of the last days, and the affiliates with most conversions."""
     account = program.account
@@ -204,6 +247,7 @@ def list_rules(program: Program) -> list[tuple[str, str]]:
     by_staff = {True: "Approved automatically", False: "Need your approval"}
     return [
         ("A click earns for", f"{program.cookie_time} days"),
+        ("In the portal", Visibility(program.visibility).label),
         ("Affiliates", by_staff[program.auto_approve_affiliates]),
         ("Commissions", by_staff[program.auto_approve_commissions]),
         ("Commissions are due", describe_hold_days(program.hold_days)),
@@ -288,6 +332,18 @@ def list_rate_tables(user, program: Program):
         )
     else:
         yield RateTable("Levels", (), [], NOT_IN_PLAN.format(plan=plan), None)
+    yield RateTable(
+        "Invitations",
+        ("Title", "Link", "Joined", "Until"),
+        [
+            with_links(row, *describe_invitation(row))
+            for row in account.program_invitations.filter(program=program)
+            .select_related("group", "parent")
+            .order_by("-id")[:MAX_INVITATIONS]
+        ],
+        "Nobody was invited by a link.",
+        add_pages.get(AddProgramInvitationPage),
+    )
     if plan.bonuses:
         bonuses = account.bonuses.filter(program=program)
         ended = bonuses.exclude(ended_at=None).order_by("-ended_at", "-id")

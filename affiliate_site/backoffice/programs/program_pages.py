@@ -16,7 +16,7 @@ from affiliate_site.backoffice.form_pages import (
 from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
-from tracking.models.programs import Program
+from tracking.models.programs import Program, Visibility
 from tracking.money import list_currencies
 from tracking.services.programs import (
     MAX_HOLD_DAYS,
@@ -64,6 +64,11 @@ class ProgramForm(ServiceForm):
     currency = forms.ChoiceField(
         choices=lambda: [(code, code) for code in sorted(list_currencies())],
         help_text="Fixed by the first conversion.",
+    )
+    visibility = forms.ChoiceField(
+        label="In the portal",
+        choices=Visibility.choices,
+        help_text="Who takes part sees it in any case.",
     )
     landing_page = forms.CharField(
         required=False,
@@ -133,6 +138,7 @@ class ProgramForm(ServiceForm):
     fieldsets: FieldSets = (
         (None, PROGRAM_FIELDS),
         ("Moving in", ("link_parameters",)),
+        ("Applications", ("visibility",)),
         ("Approval", ("auto_approve_affiliates", "auto_approve_commissions")),
         ("Payouts", ("hold_days",)),
         (
@@ -192,6 +198,7 @@ class AddProgramPage(AddPage):
         account = self.account
         return super().get_initial() | {
             "currency": account.default_currency,
+            "visibility": Visibility.UNLISTED,
             "auto_approve_affiliates": account.default_auto_approve_affiliates,
             "auto_approve_commissions": account.default_auto_approve_commissions,
         }

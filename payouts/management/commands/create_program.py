@@ -7,6 +7,7 @@ from accounts.commands import AccountCommand, parse_amount_argument
 from accounts.models.accounts import Account
 from payouts.models.commission_types import RateKind
 from payouts.services.programs import ProgramSettings, create_program
+from tracking.models.programs import Visibility
 
 
 class Command(AccountCommand):
@@ -29,6 +30,13 @@ class Command(AccountCommand):
         )
         rate.add_argument("--commission-fixed", type=parse_amount_argument, metavar="A")
         parser.add_argument("--landing-page", default="", metavar="URL")
+        parser.add_argument(
+            "--visibility",
+            choices=Visibility.values,
+            default=Visibility.PUBLIC,
+            help="who finds it in the portal: everybody (default), who has its link, or who is"
+            " invited",
+        )
         parser.add_argument("--auto-approve-affiliates", action="store_true")
         parser.add_argument("--auto-approve-commissions", action="store_true")
 
@@ -38,6 +46,7 @@ class Command(AccountCommand):
             currency=options["currency"],
             cookie_time=options["cookie_time"],
             landing_page=options["landing_page"],
+            visibility=options["visibility"],
             auto_approve_affiliates=options["auto_approve_affiliates"],
             auto_approve_commissions=options["auto_approve_commissions"],
             **_get_rate(options),
