@@ -89,10 +89,13 @@ types: setup  ## run mypy
 imports: setup  ## check the import contracts
 	@$(VENV)/bin/lint-imports
 
+# Ignored: a column with a constant default, which PostgreSQL adds without reading rows; SQLite makes
+# the table of programs again.
 migrations: setup  ## check that migrations are complete and do not block writers
 	@$(PY) manage.py makemigrations --check --dry-run
 	@DJANGO_SETTINGS_MODULE=tests.settings LOG_LEVEL=ERROR $(PY) manage.py lintmigrations --no-cache \
-		--ignore-initial-migrations --project-root-path . --include-apps accounts tracking payouts --quiet ok ignore
+		--ignore-initial-migrations --project-root-path . --include-apps accounts tracking payouts \
+		--ignore-name 0005_program_visibility_and_invitations --quiet ok ignore
 
 deployment: setup  ## run Django's deployment check
 	@PUBLIC_URL=https://aff.example.net SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(50))') \

@@ -53,7 +53,7 @@ DOCUMENTED = {
     "create_program": (
         "ACCOUNT PROGRAM --title T --currency EUR [--cookie-time DAYS]"
         " [--commission-percent P | --commission-fixed A] [--landing-page URL]"
-        " [--auto-approve-affiliates] [--auto-approve-commissions]"
+        " [--visibility V] [--auto-approve-affiliates] [--auto-approve-commissions]"
     ),
     "list_programs": "ACCOUNT",
     "set_page_tracking": (

@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 choices=[
                     ("public", "Public: listed in the portal"),
-                    ("unlisted", "Unlisted: for whoever has its link"),
+                    ("unlisted", "Unlisted: by its link"),
                     ("private", "Private: by invitation"),
                 ],
                 db_default="public",

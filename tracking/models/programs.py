@@ -16,7 +16,7 @@ class Visibility(models.TextChoices):
     """Who finds a program in the portal; its affiliates always do."""
 
     PUBLIC = "public", "Public: listed in the portal"
-    UNLISTED = "unlisted", "Unlisted: for whoever has its link"
+    UNLISTED = "unlisted", "Unlisted: by its link"
     PRIVATE = "private", "Private: by invitation"
 
 

@@ -38,9 +38,8 @@ class AddProgramInvitationPage(AddRatePage):
     name = "add-invitation"
     title = button = "Add invitation"
     explanation = (
-        "A link by which people apply for this program, whoever sees it in the portal. Send it"
-        " to those whom you invite; you decide about each, unless the program approves"
-        " affiliates automatically."
+        "A link by which people apply for this program, also for a private one. You decide about"
+        " each, unless the program approves affiliates automatically."
     )
     service = staticmethod(create_invitation)
 

@@ -33,7 +33,7 @@ class Command(AccountCommand):
         parser.add_argument(
             "--visibility",
             choices=Visibility.values,
-            default=Visibility.PUBLIC,
+            default=Visibility.PUBLIC.value,
             help="who finds it in the portal: everybody (default), who has its link, or who is"
             " invited",
         )

@@ -16,6 +16,7 @@ NEW_PROGRAM = {
     "title": "Summer sale",
     "currency": "EUR",
     "cookie_time": "30",
+    "visibility": "public",
     "rate_kind": "percentage",
     "rate": "12.5",
     "recurring": "on",

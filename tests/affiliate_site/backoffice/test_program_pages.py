@@ -17,6 +17,7 @@ from tests.affiliate_site.backoffice.money_forms import (
 )
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
+from tracking.services.portal_settings import build_portal_url
 
 pytestmark = [
     pytest.mark.usefixtures("shared_scenario"),
@@ -349,7 +350,7 @@ def test_makes_the_id_from_the_title(staff_client, account, title, slug):
 
 def test_makes_the_id_of_a_program_from_its_title(staff_client, account):
     client, url = staff_client(), reverse("admin:tracking_program_add")
-    values = {"title": "Lamps", "currency": "EUR", "cookie_time": "45"}
+    values = {"title": "Lamps", "currency": "EUR", "cookie_time": "45", "visibility": "public"}
     values |= {"rate_kind": "percentage", "rate": "10"}
 
     save(client, url, **values)
@@ -411,3 +412,43 @@ def test_says_what_a_host_is(staff_client, scenario, entered):
     page = client.post(url, form | {"shop_hosts": entered}).content.decode()
     assert "up to 20 hosts like shop.example.net, each on a line" in page
     assert scenario.program.reload().shop_hosts is None
+
+
+def read_texts(client, program):
+    """The texts of the page of a program."""
+    return " ".join(re.sub(r"<[^>]*>", " ", read_page(client, program)).split())
+
+
+def test_new_programs_begin_unlisted(staff_client, account):
+    client, url = staff_client(), reverse("admin:tracking_program_add")
+    entries = {"title": "Club", "slug": "club", "currency": "EUR", "cookie_time": "30"}
+    initial = client.get(url).context["form"].initial["visibility"]
+
+    save(client, url, **entries, rate_kind="percentage", rate="10", visibility=initial)
+
+    program = account.programs.get(slug="club")
+    assert program.visibility == "unlisted"
+    assert "In the portal Unlisted: by its link" in read_texts(client, program)
+    edit_url = program_url(program, "edit")
+    save(client, edit_url, **get_form(client, edit_url) | {"visibility": "private"})
+    assert "In the portal Private: by invitation" in read_texts(client, program)
+
+
+def test_adds_and_ends_an_invitation(staff_client, scenario, account):
+    client, program = staff_client("manager"), scenario.program
+    group = account.affiliate_groups.create(public_id="ag_1", title="Gold partners")
+    save(
+        *(client, program_url(program, "add-invitation")),
+        title="Spring fair",
+        group=group.pk,
+        max_uses="10",
+        last_day="2099-12-31",
+    )
+
+    invitation = account.program_invitations.get()
+    link = build_portal_url(account, f"apply/?invitation={invitation.public_id}")
+    text = read_texts(client, program)
+    assert f"Spring fair (Gold partners) {link} 0 of 10" in text
+    said = save(client, reverse("admin:tracking_programinvitation_end", args=[invitation.pk]))
+    assert said == ["Spring fair was ended."]
+    assert "UTC End invitation" not in read_texts(client, program)

@@ -40,6 +40,7 @@ def test_creates_a_program_with_defaults(account):
     assert (program.slug, program.title) == ("harbor-lamps", "Harbor Lamps")
     assert (program.currency, program.cookie_time) == ("EUR", 45)
     assert (program.landing_page, program.archived_at) == ("", None)
+    assert program.visibility == "public"
     assert not program.auto_approve_affiliates
     assert not program.auto_approve_commissions
     assert (rate.program, rate.is_default) == (program, True)
@@ -52,7 +53,7 @@ def test_creates_a_program_with_all_options(account):
         *("--title", "Harbor & Søn", "--currency", "jpy", "--cookie-time", "365"),
         *("--commission-fixed", "500", "--landing-page"),
         *("https://shop.example.net/?a=b", "--auto-approve-affiliates"),
-        "--auto-approve-commissions",
+        *("--auto-approve-commissions", "--visibility", "private"),
     )
 
     program, rate = account.programs.get(), account.commission_types.get()
@@ -61,6 +62,7 @@ def test_creates_a_program_with_all_options(account):
     assert program.landing_page == "https://shop.example.net/?a=b"
     assert program.auto_approve_affiliates
     assert program.auto_approve_commissions
+    assert program.visibility == "private"
     assert (rate.kind, rate.value) == (RateKind.FIXED, Decimal(500))
 
 
