@@ -75,6 +75,7 @@ from tracking.services.enrollments import (
 from tracking.services.failed_page_calls import record_failed_page_call
 from tracking.services.hierarchy import create_group, set_group, set_parent
 from tracking.services.notes import create_note
+from tracking.services.portal_addresses import calculate_address_digest, record_opening
 from tracking.services.prospects import ProspectData, create_prospect
 from tracking.services.visitors import record_visit
 from tracking.services.warnings import ODD_COMMISSION_TYPE
@@ -88,6 +89,7 @@ REVIEW_DELAY = timedelta(days=14)
 MONDAY, REVIEW_HOUR = 0, 8
 PAYMENT_BATCH_SIZE = 500
 UNUSABLE_PASSWORD = AffiliatePassword(hashed="!")  # matches no password
+SHARED_ADDRESS = "192.88.99.7"  # public, and nobody's (RFC 7526)
 COLLEAGUE = "finance@example.org"
 
 PROGRAM = ProgramSettings(
@@ -407,6 +409,12 @@ class DemoHistory:
         slug = self.create_affiliate(build_person(*names), at=at)
         self.enroll(self.partners[0].program, slug, names[0].lower(), at=at)
 
+    def share_address(self, *slugs: str, at: datetime) -> None:
+        """Affiliates have applied from one IP address, as the portal records it."""
+        digest = calculate_address_digest(self.account, SHARED_ADDRESS)
+        for affiliate in self.account.affiliates.filter(slug__in=slugs).order_by("pk"):
+            record_opening(affiliate, digest, at=at)
+
     def disapprove(self, slug: str, *, at: datetime) -> None:
         account, program = self.account, self.partners[0].program
         set_approval(account, program=program, affiliate_id=slug, approved=False, at=at)
@@ -533,8 +541,9 @@ class DemoHistory:
             approve_commission(self.account, commission_id=pk, at=at)
 
     def switch_on_rules(self, *, at: datetime) -> None:
-        """Look for own purchases, and for coupons that nobody's visitors use."""
-        for name in ("customer_is_affiliate", "coupon_without_clicks"):
+        """Look for own purchases, coupons that nobody's visitors use, and one person with
+        several accounts."""
+        for name in ("customer_is_affiliate", "coupon_without_clicks", "accounts_from_one_ip"):
             rule = create_rule(self.account, rule=name, at=at)
             switch_on(self.account, pk=rule.pk, at=at)
 
@@ -731,5 +740,7 @@ EVENTS: list[tuple[Any, ...]] = [
     (116, 10, H.apply, "Rosa", "Lehtinen"),
     (117, 11, H.apply, "Sami", "Duval", "Night Owl Reads"),
     (118, 12, H.apply, "Tove", "Brandt", "Coupon Corner 24"),
+    # Three of them applied from one address.
+    (118, 13, H.share_address, "ugofeld", "samiduval", "tovebrandt"),
 ]
 # fmt: on

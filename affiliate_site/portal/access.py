@@ -23,8 +23,10 @@ from affiliate_site import http_errors
 from affiliate_site.portal.theme import BLACK
 from affiliate_site.portal.throttling import TOO_MANY_CHANGES, is_change_throttled
 from affiliate_site.portal_sessions import COOKIE
+from affiliate_site.throttling import get_client_ip
 from tracking.models.affiliates import Affiliate
 from tracking.services.portal_access import SESSION_LIFETIME, act_as, find_session
+from tracking.services.portal_addresses import record_address
 from tracking.services.portal_profiles import set_language
 from tracking.services.portal_settings import find_portal
 
@@ -169,15 +171,19 @@ SECTIONS |= dict.fromkeys(
 )
 
 
-def start_session(account: Account, token: str) -> HttpResponse:
+def start_session(request: Any, token: str) -> HttpResponse:
     """Lead to the overview, signed in by the token of a new session.
 
-    Who has chosen no language gets mail in that of the browser from now on.
+    The address of the affiliate is recorded. Who has chosen no language gets mail in
+    that of the browser from now on.
     """
-    session = find_session(account, token, at=timezone.now())
-    language = translation.get_language()
-    if session and not (session.viewed_by or session.affiliate.language) and language:
-        set_language(session.affiliate, language)
+    account, at = request.account, timezone.now()
+    session = find_session(account, token, at=at)
+    if session and not session.viewed_by:
+        record_address(session.affiliate, get_client_ip(request), at=at)
+        language = translation.get_language()
+        if language and not session.affiliate.language:
+            set_language(session.affiliate, language)
     response = redirect(build_url(account, "home"))
     response.set_cookie(
         COOKIE,

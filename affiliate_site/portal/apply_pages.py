@@ -25,6 +25,7 @@ from affiliate_site.portal.throttling import (
     TOO_MANY_APPLICATIONS,
     is_application_throttled,
 )
+from affiliate_site.throttling import get_client_ip
 from tracking.errors import InvitationEnded
 from tracking.services.portal_applications import (
     apply_for_program,
@@ -108,6 +109,7 @@ def try_to_send(request, offer: dict[str, Any], form: ApplicationForm, data) -> 
             language=translation.get_language() or "",
             terms_version=form.terms_version,
             invitation_id=request.GET.get("invitation", ""),
+            address=get_client_ip(request),
             at=timezone.now(),
         )
     except DomainError as error:

@@ -54,7 +54,7 @@ def profile(request):
             form.add_error("password", translate_error(error))
         else:
             forget_right_password(request.affiliate)
-            return start_session(request.account, token)
+            return start_session(request, token)
     context = {
         "title": _("Profile"),
         "is_saved": "saved" in request.GET,

@@ -64,7 +64,7 @@ def code(request, token: str):
                 if not is_code_throttled(link.affiliate, code):
                     session = enter_code(account, token, code=code, at=at)
                     forget_right_code(link.affiliate, code)
-                    return start_session(account, session)
+                    return start_session(request, session)
             except (WrongCode, LinkExpired) as error:
                 form.add_error("code", translate_error(error))
             else:

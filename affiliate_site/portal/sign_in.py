@@ -50,7 +50,7 @@ def sign_in(request):
             except SignInRefused:
                 form.add_error(None, REFUSED)
             else:
-                return start_session(request.account, token)
+                return start_session(request, token)
     context = {
         "title": _("Sign in"),
         "form": form,
@@ -104,7 +104,7 @@ def use_link(request, token: str):
         except LinkExpired as error:
             message = translate_error(error)
         else:
-            return start_session(request.account, session)
+            return start_session(request, session)
     return show(request, "use_link", {"title": _("Sign in"), "message": message})
 
 
@@ -127,7 +127,7 @@ def set_password(request, token: str):
         except WeakPassword as error:
             form.add_error("password", translate_error(error))
         else:
-            return start_session(request.account, session)
+            return start_session(request, session)
     context = {
         "title": _("Set a password"),
         "form": form,
@@ -145,7 +145,7 @@ def view_as(request, token: str):
     except LinkExpired as error:
         context = {"title": _("Sign in"), "message": translate_error(error)}
         return show(request, "use_link", context, status=410)
-    return start_session(request.account, session)
+    return start_session(request, session)
 
 
 @portal_page("POST", is_public=True, is_for_staff=True)

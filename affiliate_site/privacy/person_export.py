@@ -58,6 +58,7 @@ OWN_KEYS = (
     *("promotion_method", *PORTAL_COLUMNS),
     *("custom_fields", "programs", "payout_methods", "postbacks", "tax_data"),
     *("opening_balances", "documents", "mails", "portal_sessions", "portal_links"),
+    "portal_addresses",
     *("questions", "accepted_terms", "portal_applications"),
 )
 OWN_COMMISSION_KEYS = ("id", "kind", "created_at", "amount", "currency", "status")
@@ -181,6 +182,12 @@ def _export_affiliate(account: Account, affiliate: Affiliate) -> dict[str, Any]:
             account.portal_links.filter(**own)
             .order_by("pk")
             .values("purpose", "created_at", "expires_at", "used_at", "new_email")
+        ),
+        # When each was used; nobody can read a digest.
+        "portal_addresses": list(
+            account.portal_addresses.filter(**own)
+            .order_by("pk")
+            .values("opened_account", "first_used_at", "last_used_at")
         ),
         "portal_applications": list(
             account.portal_applications.filter(email_folded=affiliate.email_folded)

@@ -26,11 +26,14 @@ from tracking.attribution import COUPON
 from tracking.models.clicks import Click
 from tracking.models.conversions import ConversionQuerySet
 from tracking.search import fold_text
+from tracking.services.portal_addresses import list_address_digests
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 WINDOW = timedelta(days=90)  # of what rules about affiliates count, and of dry runs
 MIN_SALES = 5  # of an affiliate, before a rate says anything
 USUAL_DAYS = 28  # whose average is a usual day
+OTHER_AFFILIATES = "The others"  # a fact: their IDs in the audit log, the newest first
+MAX_OTHERS = 10  # that a fact names
 MIN_SALES_A_DAY = 10  # before more than usual says anything
 
 
@@ -183,6 +186,32 @@ def find_shared_addresses(rule: RiskRule, sales: ConversionQuerySet) -> Iterable
             yield RiskFact(affiliate, facts, pk)
 
 
+def find_addresses_of_affiliates(rule: RiskRule, sales: ConversionQuerySet) -> Iterable[RiskFact]:
+    """Find sales from an IP address from which the affiliate applied or signed in; the
+    sale itself, or its click."""
+    account = rule.account
+    with_address = sales.filter(Q(ip__isnull=False) | Q(click__ip__isnull=False))
+    rows = list(with_address.values_list("pk", "affiliate", "ip", "click__ip"))
+    digests = {ip: list_address_digests(account, ip) for _, _, *ips in rows for ip in ips}
+    used = account.portal_addresses.filter(
+        affiliate__in={affiliate for _, affiliate, *_ in rows},
+        digest__in={each for found in digests.values() for each in found},
+    )
+    uses: dict[tuple[int, str], datetime] = {
+        (affiliate, digest): at
+        for affiliate, digest, at in used.values_list("affiliate", "digest", "last_used_at")
+    }
+    for pk, affiliate, *ips in rows:
+        facts = []
+        for label, ip in zip(("sale", "click"), ips, strict=True):
+            times = [uses[affiliate, it] for it in digests[ip] if (affiliate, it) in uses]
+            if times:
+                text = f"that of the affiliate, last used {account.get_day(max(times))}"
+                facts.append((f"IP address of the {label}", text))
+        if facts:
+            yield RiskFact(affiliate, facts, pk)
+
+
 def find_refund_rates(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
     """Find affiliates of whose sales of the window at least so many percent came back."""
     account, since = rule.account, at - WINDOW
@@ -226,6 +255,34 @@ def find_shared_payout_details(rule: RiskRule, at: datetime) -> Iterable[RiskFac
         for pk, (_, kind) in of_index.items():
             facts = [("Payout method", kind), ("Affiliates with it", f"{len(of_index):,}")]
             yield RiskFact(pk, facts, key=key)
+
+
+def find_accounts_from_one_address(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
+    """Find affiliates who applied in the window from an IP address of so many.
+
+    The key is the newest of them, removed or not: who leaves makes no new fact.
+    """
+    opened = rule.account.portal_addresses.filter(
+        opened_account=True, first_used_at__gte=at - WINDOW, first_used_at__lte=at
+    )
+    present = Count("pk", filter=Q(affiliate__deleted_at=None))
+    groups = opened.order_by().values("digest").annotate(number=present)
+    shared = groups.filter(number__gte=max(rule.threshold, 2)).values("digest")
+    rows = opened.filter(digest__in=shared).order_by("affiliate")
+    columns = ("digest", "affiliate", "affiliate__log_id", "affiliate__deleted_at")
+    newest, by_digest = {}, defaultdict(list)
+    for digest, pk, log_id, deleted_at in rows.values_list(*columns):
+        newest[digest] = log_id
+        if deleted_at is None:
+            by_digest[digest].append((pk, log_id))
+    for digest, members in by_digest.items():
+        for pk, log_id in members:
+            others = [name for _, name in reversed(members) if name != log_id]
+            facts = [
+                ("Accounts opened from its address", f"{len(members):,}"),
+                (OTHER_AFFILIATES, " ".join(others[:MAX_OTHERS])),
+            ]
+            yield RiskFact(pk, facts, key=newest[digest])
 
 
 def find_contested_claims(rule: RiskRule, at: datetime) -> Iterable[RiskFact]:
@@ -333,6 +390,14 @@ RISK_RULES = {
         unit="customers",
         default=4,
     ),
+    "affiliate_ip": RiskRuleKind(
+        "IP address of affiliate and sale",
+        "Affiliates who buy through their own link: sales that come, or whose click came, from"
+        " an IP address from which the affiliate applied, or signed in to the portal, in the"
+        " last 90 days. Affiliates whom the API, staff or an import created have none before"
+        " they sign in. Addresses of sales that are shortened already are not compared.",
+        find_addresses_of_affiliates,
+    ),
     "refund_rate": RiskRuleKind(
         "Refund rate",
         f"Affiliates of whose sales of the last {WINDOW.days} days, at least {MIN_SALES}, so many"
@@ -356,6 +421,16 @@ RISK_RULES = {
         "Affiliates with the account number or the address of another affiliate.",
         find_shared_payout_details,
         is_about_sales=False,
+    ),
+    "accounts_from_one_ip": RiskRuleKind(
+        "Accounts opened from one address",
+        "One person with many accounts: affiliates who applied in the portal from an IP address"
+        f" from which so many, or more, applied in the last {WINDOW.days} days. Affiliates whom"
+        " the API, staff or an import created did not apply there.",
+        find_accounts_from_one_address,
+        is_about_sales=False,
+        unit="accounts",
+        default=3,
     ),
     "contested_claims": RiskRuleKind(
         "Contested claims",

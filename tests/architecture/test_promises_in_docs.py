@@ -31,6 +31,7 @@ from tracking.services.portal_access import (
     SESSION_LIFETIME,
     VIEW_LIFETIME,
 )
+from tracking.services.portal_addresses import ADDRESS_RETENTION, MAX_ADDRESSES
 from tracking.services.portal_applications import MAX_STORED_PER_HOUR
 from tracking.services.portal_links import LINK_LIFETIMES
 from tracking.services.table_uploads import UPLOAD_RETENTION
@@ -58,6 +59,7 @@ KEPT = {
     "tracking.PortalSession:": (SESSION_LIFETIME, "day"),
     "tracking.PortalLink:": (LINK_LIFETIMES[LinkPurpose.SET_PASSWORD], "day"),
     "tracking.PortalApplication:": (APPLICATION_LIFETIME, "hour"),
+    "tracking.PortalAddress:": (ADDRESS_RETENTION, "day"),
     "tracking.ShopEvent: body": (inbox.EVENT_RETENTION, "day"),
     "tracking.ShopEvent: key": (inbox.EVENT_RETENTION, "day"),
     "payouts.Scenario:": (scenarios.SCENARIO_RETENTION, "day"),
@@ -95,6 +97,7 @@ PROMISES = {
         f"A PDF of over {statement_files.MAX_LINES:,} lines",
         f"for {count(invitations.VALIDITY, 'hour')} hours",
         f"Results are kept for {count(scenarios.SCENARIO_RETENTION, 'day')} days",
+        f"for {ADDRESS_RETENTION.days} days after their last use",
     ],
     "integration.md": [
         f"within {TIMEOUT_SECONDS} seconds",
@@ -129,6 +132,7 @@ PROMISES = {
         f" ({accounts.MIN_CLICK_DAYS} to {accounts.MAX_CLICK_DAYS:,})",
         f"until the account's days ({Account().click_days:,})",
         f"unconfirmed ones {visits.CLAIM_RETENTION.days} days",
+        f"at most {MAX_ADDRESSES}, and the one that opened the account",
     ],
     "reliability.md": [
         f"sessions of {settings.SESSION_COOKIE_AGE // 3600} hours",

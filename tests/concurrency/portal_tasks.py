@@ -10,6 +10,7 @@ from tracking.services.portal_access import (
     sign_in,
     use_sign_in_link,
 )
+from tracking.services.portal_addresses import record_address
 from tracking.services.portal_applications import (
     apply_for_program,
     confirm_application,
@@ -46,6 +47,11 @@ def sign_in_task(account, *, email, password):
     return sign_in(account, email=email, password=password, at=AT)
 
 
+def record_address_task(account, *, affiliate_id, address):
+    """Sign in from an address."""
+    record_address(get_affiliate(account, affiliate_id), address, at=AT)
+
+
 def confirm_application_task(account, *, token):
     """Confirm an application with a link."""
     confirm_application(account, token, at=AT)
@@ -77,5 +83,6 @@ PORTAL_TASKS = {
     "set_portal_password": set_portal_password_task,
     "change_portal_password": change_portal_password_task,
     "create_portal_link": create_portal_link_task,
+    "record_address": record_address_task,
     "sign_in": sign_in_task,
 }

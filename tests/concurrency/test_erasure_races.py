@@ -35,6 +35,22 @@ def test_leaves_nothing_of_an_affiliate(workers, scenario):
     assert MARK not in str(snapshot_account(account)).casefold()
 
 
+def test_leaves_no_address_of_an_affiliate(workers, scenario):
+    account = scenario.account
+    for number in range(ROUNDS):
+        slug = scenario.create_enrolled_affiliate(f"{MARK}{number}", "x").slug
+        sign_in = {"task": "record_address", "account": account.slug, "affiliate_id": slug}
+
+        results = workers.run(
+            {"task": "erase_person", "account": account.slug, "identifier": slug},
+            *(sign_in | {"address": f"192.88.99.{n}"} for n in (1, 2, 3)),
+        )
+
+        assert results[0] == "done"
+        assert set(results[1:]) <= {"done", "AffiliateNotFound"}
+        assert not account.portal_addresses.exists()
+
+
 def test_sales_of_the_same_moment_are_erased_by_prune(workers, scenario):
     account = scenario.account
     for number in range(ROUNDS):

@@ -69,6 +69,18 @@ def test_a_link_that_is_used_at_once_sets_one_password(workers, scenario, affili
         assert account.portal_sessions.count() == 1
 
 
+def test_an_address_that_is_used_at_once_is_one_row(workers, scenario, affiliate):
+    account = scenario.account
+    for number in range(ROUNDS):
+        address = f"192.88.99.{number + 1}"
+        names = {"affiliate_id": affiliate.slug, "address": address}
+
+        results = workers.run(*[build_task("record_address", account, **names)] * PROCESSES)
+
+        assert results == ["done"] * PROCESSES
+        assert account.portal_addresses.count() == number + 1
+
+
 def test_links_that_are_made_at_once_leave_one(workers, scenario, affiliate):
     account = scenario.account
     task = build_task("create_portal_link", account, affiliate_id=affiliate.slug)

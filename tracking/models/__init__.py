@@ -26,7 +26,7 @@ from tracking.models.enrollments import Enrollment, ReferralCode, ReferralCodeAl
 from tracking.models.imports import ImportedObject, TableImport, TableUpload
 from tracking.models.late_changes import LateChange
 from tracking.models.mails import Mail
-from tracking.models.portal import PortalLink, PortalSession, PortalSettings
+from tracking.models.portal import PortalAddress, PortalLink, PortalSession, PortalSettings
 from tracking.models.programs import Program
 from tracking.models.prospects import Prospect
 from tracking.models.questions import Question
@@ -61,6 +61,7 @@ __all__ = [
     "LateChange",
     "Mail",
     "Note",
+    "PortalAddress",
     "PortalApplication",
     "PortalLink",
     "PortalSession",

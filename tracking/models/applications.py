@@ -134,6 +134,8 @@ class PortalApplication(TenantModel):
         PortalTerms, models.PROTECT, null=True, related_name="+", db_index=False
     )
     token_hash = models.CharField(max_length=DIGEST_LENGTH)
+    # Of the client, as in `PortalAddress`; null if it has none.
+    address_digest = models.CharField(max_length=DIGEST_LENGTH, null=True)  # noqa: DJ001
     created_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)

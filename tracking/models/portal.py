@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from accounts.encryption import EncryptedTextField
@@ -109,6 +110,36 @@ class PortalSecondFactor(TenantModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["account", "affiliate"], name="one_second_factor_per_affiliate"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
+class PortalAddress(TenantModel):
+    """An IP address from which an affiliate applied or signed in: a keyed digest of it."""
+
+    not_exported = "keyed by this installation"
+
+    affiliate = models.ForeignKey(Affiliate, models.PROTECT, related_name="+", db_index=False)
+    digest = models.CharField(max_length=DIGEST_LENGTH)
+    opened_account = models.BooleanField(default=False)  # by the application
+    first_used_at = models.DateTimeField()
+    last_used_at = models.DateTimeField()
+
+    class Meta:
+        default_related_name = "portal_addresses"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["account", "affiliate", "digest"], name="one_portal_address_per_digest"
+            )
+        ]
+        indexes = [
+            models.Index(
+                fields=["account", "digest"],
+                condition=Q(opened_account=True),
+                name="portal_addresses_that_opened",
             )
         ]
 

@@ -128,6 +128,7 @@ def erase_affiliate(account: Account, affiliate: Affiliate) -> int:
         account.portal_sessions,
         account.portal_links,
         account.portal_second_factors,
+        account.portal_addresses,
         account.questions,
     )
     for rows in tables:

@@ -39,6 +39,7 @@ from tracking.services.mails import (
     ERASURE_MAIL,
     LINK_REQUESTS,
 )
+from tracking.services.portal_addresses import ADDRESS_RETENTION
 from tracking.services.portal_links import (
     create_link,
     find_affiliate_by_email,
@@ -262,22 +263,21 @@ def add_second_factor(
 
 
 def delete_expired_portal_rows(account: Account, *, at: datetime, dry_run: bool) -> int:
-    """Delete sessions, links and applications that are over, mail to those who did not
-    confirm or were erased, and requests for links that no worker processed; return
-    their number."""
+    """Delete sessions, links and applications that are over, addresses that were not
+    used for `ADDRESS_RETENTION`, mail to those who did not confirm or were erased, and
+    requests for links that no worker processed; return their number."""
     tables: tuple[Any, ...] = (
-        account.portal_sessions,
-        account.portal_links,
-        account.portal_applications,
+        account.portal_sessions.filter(expires_at__lte=at),
+        account.portal_links.filter(expires_at__lte=at),
+        account.portal_applications.filter(expires_at__lte=at),
+        account.portal_addresses.filter(last_used_at__lte=at - ADDRESS_RETENTION),
     )
     kinds = (APPLICATION_MAIL, ERASURE_MAIL, *LINK_REQUESTS)
     unconfirmed = account.mails.filter(kind__in=kinds, affiliate=None)
     deleted = delete_in_batches(
         unconfirmed.filter(created_at__lte=at - APPLICATION_LIFETIME), dry_run=dry_run
     )
-    return deleted + sum(
-        delete_in_batches(rows.filter(expires_at__lte=at), dry_run=dry_run) for rows in tables
-    )
+    return deleted + sum(delete_in_batches(rows, dry_run=dry_run) for rows in tables)
 
 
 def _check_password(affiliate: Affiliate | None, password: str) -> str | None:

@@ -43,6 +43,7 @@ from tracking.services.enrollments import EnrollmentData, create_enrollment, que
 from tracking.services.hierarchy import set_group, set_parent
 from tracking.services.mails import APPLICATION_MAIL, queue_mail_to
 from tracking.services.portal_access import APPLICATION_LIFETIME, act_as
+from tracking.services.portal_addresses import calculate_address_digest, record_opening
 from tracking.services.portal_links import create_link, find_affiliate_by_email
 from tracking.services.portal_settings import build_portal_url, get_portal_settings
 from tracking.services.portal_terms import (
@@ -99,9 +100,12 @@ def send_application(
     language: str,
     terms_version: int | None,
     invitation_id: str = "",
+    address: str = "",
     at: datetime,
 ) -> None:
     """Store an application and mail a link that confirms it.
+
+    `address` is the IP address of the client.
 
     If an affiliate has the address, the mail says so instead. Neither the answer nor
     the statements differ. Raises `ProgramClosed`, `InvitationEnded`, `TermsChanged` and
@@ -138,6 +142,7 @@ def send_application(
             invitation=invitation,
             terms=terms,
             token_hash=calculate_digest(token),
+            address_digest=calculate_address_digest(account, address),
             created_at=at,
             expires_at=at + APPLICATION_LIFETIME,
         )
@@ -203,6 +208,7 @@ def confirm_application(account: Account, token: str, *, at: datetime) -> str:
                 raise ApplicationExpired
             affiliate = create_affiliate(account, data=person, password=password, at=at)
             affiliate.update_row(language=data["language"])
+            record_opening(affiliate, application.address_digest, at=application.created_at)
             if application.terms is not None:
                 record_acceptance(
                     affiliate,

@@ -30,7 +30,7 @@ from affiliate_site.backoffice.object_pages import (
     link_to,
     link_to_sale,
 )
-from affiliate_site.backoffice.risk.rules import get_rule_title
+from affiliate_site.backoffice.risk.rules import get_rule_title, name_facts
 from affiliate_site.columns import Column
 from payouts.models.commissions import CommissionStatus
 from payouts.models.refunds import MAX_REASON_LENGTH
@@ -148,7 +148,11 @@ def list_findings(case: RiskCase) -> Section:
     """What was found, a line for each sale, with the facts side by side."""
     rows = case.account.risk_findings.filter(case=case).select_related("conversion")
     findings = list(rows.order_by("-id")[:MAX_FINDINGS])
-    labels = dict.fromkeys(label for row in findings for label, _ in row.facts)
+    for row, named in zip(
+        findings, name_facts(case.account, [row.facts for row in findings]), strict=True
+    ):
+        row.facts = named
+    labels = dict.fromkeys(label for row in findings for label in row.facts)
     about_sale = (
         Column("Sale", link_finding),
         Column("Sold", lambda row: format_datetime(row.conversion.created_at)),
@@ -168,7 +172,7 @@ def list_findings(case: RiskCase) -> Section:
 
 
 def build_fact(label: str):
-    return lambda row: dict(map(tuple, row.facts)).get(label, EMPTY_VALUE)
+    return lambda row: row.facts.get(label, EMPTY_VALUE)
 
 
 def link_finding(finding) -> str:

@@ -5,6 +5,7 @@ from collections import defaultdict
 from django import forms
 from django.contrib import admin
 from django.utils import timezone
+from django.utils.html import format_html_join
 
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.fields import MULTI_LINE
@@ -15,6 +16,7 @@ from affiliate_site.backoffice.formatters import (
     count_noun,
     format_affiliate,
     format_datetime,
+    format_person,
 )
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.lists.columns import build_status_column
@@ -36,7 +38,7 @@ from payouts.services.risk_cases import (
     switch_on,
     update_rule,
 )
-from payouts.services.risk_rules import RISK_RULES, WINDOW
+from payouts.services.risk_rules import OTHER_AFFILIATES, RISK_RULES, WINDOW
 
 MAX_THRESHOLD = 100_000
 MAX_PATTERNS_LENGTH = 10_000
@@ -54,6 +56,19 @@ def describe_threshold(row) -> str:
     return f"{row.threshold:,} {kind.unit}" if kind and kind.unit else EMPTY_VALUE
 
 
+def name_facts(account, lists) -> list[dict[str, str]]:
+    """Facts by label, for each list of them, with links to the affiliates in them."""
+    found = [dict(map(tuple, facts)) for facts in lists]
+    log_ids = {name for each in found for name in each.get(OTHER_AFFILIATES, "").split()}
+    rows = account.affiliates.filter(log_id__in=log_ids)
+    links = {row.log_id: [link_to(row, format_person(row))] for row in rows}
+    for each in found:
+        if names := each.get(OTHER_AFFILIATES):
+            shown = [links[name] for name in names.split() if name in links]
+            each[OTHER_AFFILIATES] = format_html_join(", ", "{}", shown)
+    return found
+
+
 def list_caught(rule: RiskRule) -> Section:
     """Whom a rule would have caught in the last 90 days, those with the most first."""
     by_affiliate = defaultdict(list)
@@ -62,6 +77,11 @@ def list_caught(rule: RiskRule) -> Section:
     most = sorted(by_affiliate.items(), key=lambda item: (-len(item[1]), item[0]))[:MAX_SHOWN]
     affiliates = rule.account.affiliates.in_bulk([pk for pk, _ in most])
     is_about_sales = RISK_RULES[rule.rule].is_about_sales
+    if is_about_sales:
+        texts = [f"{len(facts):,}" for _, facts in most]
+    else:
+        named = name_facts(rule.account, [facts[0].facts for _, facts in most])
+        texts = [format_html_join("; ", "{}: {}", each.items()) for each in named]
     number = len(by_affiliate)
     notes = [f"{count_noun(number, 'affiliate')} of the last {WINDOW.days} days."]
     if number > MAX_SHOWN:
@@ -72,13 +92,8 @@ def list_caught(rule: RiskRule) -> Section:
         "Whom it would have caught",
         columns=list_places("Affiliate", "Sales" if is_about_sales else "Facts"),
         rows=[
-            (
-                link_to(affiliates[pk], format_affiliate(affiliates[pk])),
-                f"{len(facts):,}"
-                if is_about_sales
-                else "; ".join(f"{label}: {value}" for label, value in facts[0].facts),
-            )
-            for pk, facts in most
+            (link_to(affiliates[pk], format_affiliate(affiliates[pk])), text)
+            for (pk, _), text in zip(most, texts, strict=True)
         ],
         notes=notes,
     )

@@ -13,6 +13,7 @@ from payouts.services.payout_runs import create_draft
 from payouts.services.risk_cases import create_rule, evaluate_rules, switch_on
 from tests.affiliate_site.backoffice.forms import get_form
 from tracking.attribution import TrackingParameters
+from tracking.services.portal_addresses import record_opening
 
 
 @pytest.fixture
@@ -45,6 +46,11 @@ def read(response):
     return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
 
 
+def read_text(page):
+    """The text of a page, with links in sentences."""
+    return " ".join(re.sub(r"<[^>]*>", "", page).split())
+
+
 def send(client, url, **values):
     return client.post(url, get_form(client, url) | values, follow=True)
 
@@ -67,6 +73,31 @@ def test_a_rule_says_whom_it_would_have_caught_before_it_is_on(scenario, sale, s
     assert "Whom it would have caught" not in page
     assert rule.reload().enabled_at
     assert not scenario.account.risk_cases.exists()
+
+
+def test_accounts_from_one_address_are_named_with_links(scenario, staff_client):
+    account, now = scenario.account, timezone.now()
+    people = [scenario.create_enrolled_affiliate(name, "Lund") for name in ("Ada", "Bo", "Cy")]
+    for person in people:
+        record_opening(person.affiliate, "d" * 64, at=now)
+    rule = create_rule(account, rule="accounts_from_one_ip", at=now)
+    client = staff_client()
+    links = [
+        f'"{reverse("admin:tracking_affiliate_change", args=[it.affiliate.pk])}"' for it in people
+    ]
+    page = client.get(url_of("riskrule", "change", rule.pk)).text
+    assert (
+        "Accounts opened from its address: 3; The others: Cy Lund (cylund), Bo Lund (bolund)"
+        in read_text(page)
+    )
+    assert [page.count(link) for link in links] == [3, 3, 3]
+
+    switch_on(account, pk=rule.pk, at=now)
+    evaluate_rules(account, at=now)
+    case = account.risk_cases.get(affiliate=people[0].affiliate)
+    page = client.get(url_of("riskcase", "change", case.pk)).text
+    assert "Cy Lund (cylund), Bo Lund (bolund)" in read_text(page)
+    assert [page.count(link) for link in links[1:]] == [1, 1]
 
 
 def test_cases_are_listed_by_age_with_their_facts(scenario, case, staff_client):

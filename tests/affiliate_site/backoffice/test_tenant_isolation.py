@@ -64,6 +64,7 @@ MODELS_WITHOUT_ADMIN = {
     "tracking.ImportedObject": "the map of import_account",
     "tracking.LateChange": "internal marks for grant_bonuses",
     "tracking.Mail": "shown on the page of its payment",
+    "tracking.PortalAddress": "digests that risk rules compare",
     "tracking.PortalApplication": "deleted within a day",
     "tracking.PortalLink": "shown once to who invites",
     "tracking.PortalSession": "who is signed in",

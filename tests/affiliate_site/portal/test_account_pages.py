@@ -62,7 +62,8 @@ def test_downloads_own_data_without_what_staff_wrote(mina, account, portal, scen
         *("bounced_email", "invited_at", "signed_in_at", "deletion_asked_at"),
         *("custom_fields", "programs", "payout_methods"),
         *("postbacks", "tax_data", "opening_balances", "documents", "mails"),
-        *("portal_sessions", "portal_links", "questions", "accepted_terms"),
+        *("portal_sessions", "portal_links", "portal_addresses"),
+        *("questions", "accepted_terms"),
         *("portal_applications", "commissions", "payments"),
     ]
     [question], [terms] = data["questions"], data["accepted_terms"]

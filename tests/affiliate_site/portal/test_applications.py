@@ -14,6 +14,7 @@ from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import ProgramFactory
 from tracking.services import portal_applications
 from tracking.services.custom_fields import create_custom_field
+from tracking.services.portal_addresses import calculate_address_digest
 from tracking.services.portal_settings import update_portal_settings
 from tracking.services.portal_terms import publish_terms
 
@@ -62,6 +63,12 @@ def send(client, portal, entries):
         return response
 
     return send
+
+
+def test_the_digest_of_the_address_is_stored(client, portal, entries, account):
+    client.post(f"{portal}apply/", entries, REMOTE_ADDR="192.88.99.7")
+    digest = calculate_address_digest(account, "192.88.99.7")
+    assert account.portal_applications.get().address_digest == digest
 
 
 def get_path(account):

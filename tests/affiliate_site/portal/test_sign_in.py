@@ -1,6 +1,7 @@
 """Affiliates get in by a password or a link, and out; strangers learn nothing."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.conf import settings
@@ -14,7 +15,7 @@ from tests.affiliate_site.portal.conftest import PASSWORD
 from tests.factories.tracking import AffiliateFactory
 from tracking.services.affiliates import delete_affiliate
 from tracking.services.portal_applications import ApplicationData, send_application
-from tracking.services.portal_links import invite_affiliate, queue_requested_links
+from tracking.services.portal_links import create_view_link, invite_affiliate, queue_requested_links
 from tracking.services.portal_settings import update_portal_settings
 
 pytestmark = pytest.mark.usefixtures("shared_scenario")
@@ -104,6 +105,53 @@ def test_signs_in_by_password_and_out(client, account, portal, scenario, set_up_
     assert response.cookies[COOKIE].value == ""
     client.cookies[COOKIE] = cookie.value  # kept by a thief
     assert client.get(f"{portal}links/").status_code == 302
+
+
+def test_each_sign_in_records_the_address(
+    account, portal, scenario, set_up_password, capture_queries, time_machine
+):
+    set_up_password(scenario.mina.affiliate)
+    now, counts = timezone.now(), []
+    for hours in (0, 0.5, 2):
+        time_machine.move_to(now + timedelta(hours=hours), tick=False)
+        with capture_queries() as executed:
+            sign_in(Client(REMOTE_ADDR="192.88.99.7"), portal)
+        counts.append(sum("SAVEPOINT" not in query["sql"] for query in executed))
+
+    address = account.portal_addresses.get()
+    assert address.affiliate == scenario.mina.affiliate
+    assert address.last_used_at - address.first_used_at == timedelta(hours=2)
+    assert counts == [15, 10, 12]  # the first one also stores the language
+
+
+@pytest.mark.parametrize("way", ["link", "password", "profile"])
+def test_every_way_to_sign_in_records_the_address(
+    way, account, portal, scenario, mina, set_up_password, can_mail
+):
+    mina.defaults["REMOTE_ADDR"] = "192.88.99.7"
+    if way == "profile":
+        entries = {"old_password": PASSWORD, "password": f"{PASSWORD}-2"}
+        mina.post(f"{portal}profile/", entries)
+    else:
+        mina.post(
+            f"{portal}password/", {"email": EMAIL} | ({"password": "1"} if way != "link" else {})
+        )
+        process_requests(account)
+        mina.post(find_link(account.mails.get()), {"password": f"{PASSWORD}-2"})
+    assert account.portal_addresses.get().affiliate == scenario.mina.affiliate
+
+
+def test_what_staff_look_at_and_wrong_passwords_record_nothing(account, portal, scenario):
+    user, _ = create_staff_user(
+        account, email="zoe@example.org", role="owner", password=None, at=timezone.now()
+    )
+    names = {"affiliate_id": scenario.mina.slug, "viewed_by": user}
+    token = create_view_link(account, **names, at=timezone.now())
+    client = Client(REMOTE_ADDR="192.88.99.7")
+    assert client.get(f"{portal}view/{token}/").status_code == 302
+    sign_in(client, portal, password="wrong")
+    assert account.portal_sessions.count() == 1
+    assert not account.portal_addresses.exists()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from tests.portal_links import create_portal_link
 from tests.program_scenario import ProgramScenario
 from tracking.services.mails import queue_mail
 from tracking.services.notes import create_note
+from tracking.services.portal_addresses import record_address
 from tracking.services.portal_applications import ApplicationData, send_application
 from tracking.services.portal_settings import update_portal_settings
 from tracking.services.portal_terms import accept_terms
@@ -53,6 +54,7 @@ def test_exports_an_affiliate(account, scenario, api):
             at=NOW,
         )
 
+    record_address(scenario.mina.affiliate, "192.88.99.7", at=NOW)
     create_portal_link(scenario.mina.affiliate, purpose="sign_in", at=NOW)
     data = QuestionData("order-1", date(2026, 3, 4), "nothing", "Where is it?")
     ask_question(scenario.mina.affiliate, data=data, at=NOW)
@@ -71,6 +73,9 @@ def test_exports_an_affiliate(account, scenario, api):
     (affiliate,) = run_json_command("export_person", "harbor", EMAIL)["affiliates"]
 
     assert affiliate["portal_sessions"] == []
+    (address,) = affiliate["portal_addresses"]
+    used_at = address["first_used_at"]
+    assert address == {"opened_account": False, "first_used_at": used_at, "last_used_at": used_at}
     (question,) = affiliate["questions"]
     assert question == {
         "order_id": "order-1",

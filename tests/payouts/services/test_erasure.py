@@ -167,6 +167,8 @@ def fill_portal(account, slug):
             local_id=own["affiliate"].pk,
             fingerprint="",
         )
+    used = dict.fromkeys(("first_used_at", "last_used_at"), NOW)
+    account.portal_addresses.create(affiliate=own["affiliate"], digest=MARK, **used)
     links = {"purpose": "enter_email", "new_email": EMAIL}
     account.portal_links.create(**own, **links, expires_at=NOW)
     account.portal_applications.create(
@@ -175,6 +177,7 @@ def fill_portal(account, slug):
         email_folded=EMAIL,
         data={"firstname": MARK},
         token_hash=MARK,
+        address_digest=MARK,
         expires_at=NOW,
     )
 

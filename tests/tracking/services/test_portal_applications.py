@@ -23,6 +23,7 @@ from tracking.services.portal_access import (
     delete_expired_portal_rows,
     set_portal_password,
 )
+from tracking.services.portal_addresses import calculate_address_digest
 from tracking.services.portal_applications import (
     APPLICATION_LIFETIME,
     MAIL_WINDOW,
@@ -52,7 +53,9 @@ def program(account):
     return ProgramFactory(account=account, slug="lamps", title="Harbor Lamps")
 
 
-def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", language="en"):
+def send(
+    account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", language="en", address=""
+):
     """Apply; returns the token in the mail."""
     send_application(
         account,
@@ -60,6 +63,7 @@ def send(account, *, data=NORA, at=NOW, terms_version=None, slug="lamps", langua
         data=data,
         language=language,
         terms_version=terms_version,
+        address=address,
         at=at,
     )
     found = re.search(r"/apply/([^/]+)/", account.mails.order_by("-pk").first().text)
@@ -108,6 +112,16 @@ def test_creates_an_affiliate_once_it_is_confirmed(account, program):
         "affiliate.password_set",
     }
     assert account.mails.get().affiliate == affiliate
+
+
+def test_the_address_of_an_application_is_that_which_opened_the_account(account, program):
+    token = send(account, address="192.88.99.7")
+    assert not account.portal_addresses.exists()
+    confirm_application(account, token, at=NOW + timedelta(hours=1))
+    address = account.portal_addresses.get()
+    assert (address.affiliate, address.opened_account) == (account.affiliates.get(), True)
+    assert address.digest == calculate_address_digest(account, "192.88.99.7")
+    assert (address.first_used_at, address.last_used_at) == (NOW, NOW)
 
 
 def test_approves_at_once_where_the_program_does(account, program):
