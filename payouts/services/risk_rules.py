@@ -26,7 +26,7 @@ from tracking.attribution import COUPON
 from tracking.models.clicks import Click
 from tracking.models.conversions import ConversionQuerySet
 from tracking.search import fold_text
-from tracking.services.portal_addresses import list_address_digests
+from tracking.services.portal_addresses import ADDRESS_RETENTION, list_address_digests
 from tracking.services.warnings import CUSTOMER_IS_AFFILIATE
 
 WINDOW = timedelta(days=90)  # of what rules about affiliates count, and of dry runs
@@ -394,8 +394,9 @@ RISK_RULES = {
         "IP address of affiliate and sale",
         "Affiliates who buy through their own link: sales that come, or whose click came, from"
         " an IP address from which the affiliate applied, or signed in to the portal, in the"
-        " last 90 days. Affiliates whom the API, staff or an import created have none before"
-        " they sign in. Addresses of sales that are shortened already are not compared.",
+        f" last {ADDRESS_RETENTION.days} days. Affiliates whom the API, staff or an import created"
+        " have none before they sign in. Addresses of sales that are shortened already are not"
+        " compared.",
         find_addresses_of_affiliates,
     ),
     "refund_rate": RiskRuleKind(
