@@ -54,6 +54,8 @@ class Column:
     is_listed: bool = True
     is_exported: bool = True
     is_count: bool = False  # exported once, next to amounts of several currencies
+    sort_url: str = ""  # of the page sorted by it, to which its title leads
+    direction: str = ""  # that the page is sorted in by it: ascending or descending
 
     do_not_call_in_templates = True
 

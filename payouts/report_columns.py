@@ -13,14 +13,20 @@ from enum import StrEnum
 from typing import Any
 
 from payouts.statistics import calculate_share
-from tracking.money import get_exponent
+from tracking.money import get_exponent, round_amount
 
 COUNTS = ("clicks", "customers")  # whatever the currency
+STATUS_SUMS = ("commissions_pending", "commissions_approved", "commissions_disapproved")
+AGES = (1, 3, 6, 12)  # months after the first sale until which revenue of customers counts
+SPENT = {age: f"spent_{age}" for age in AGES}
+AGED = {age: f"customers_{age}" for age in AGES}  # those who are as old
+AGE_SUMS = (*SPENT.values(), *AGED.values())
+AMOUNT_SUMS = frozenset(("revenue", *STATUS_SUMS, "sold", "kept", *SPENT.values()))
 MOMENTS: dict[str, Callable[..., datetime]] = {"first_sale": min, "last_sale": max}
 # Percentiles of the seconds from click to sale; those of parts make none of the whole.
 TIMES = {"time_to_conversion": 50, "time_to_conversion_90": 90}
 EPC_DECIMALS = 4
-EARNED = ("commissions_pending", "commissions_approved")
+EARNED = STATUS_SUMS[:2]
 # What parts have of these adds up to no whole: a customer may buy in several months.
 DISTINCT = ("buyers", "returning_buyers")
 
@@ -57,6 +63,16 @@ class ReportColumn:
     is_of_all_currencies: bool = False  # the same in each row of a group, as clicks are
     is_converted: bool = False  # at the account's own rates, into its currency
     currency: str = ""  # of converted amounts, if there is one
+
+    @property
+    def has_amounts(self) -> bool:
+        """Whether it is calculated from amounts, as shares may be, too."""
+        return not AMOUNT_SUMS.isdisjoint(self.sums)
+
+    @property
+    def is_of_clicks(self) -> bool:
+        """Whether it compares clicks with something."""
+        return "clicks" in self.sums and len(self.sums) > 1
 
     def get_value(self, sums: Mapping[str, Any], currency: str) -> Any:
         """Return the value; None if there is none, such as a share of nothing."""
@@ -137,9 +153,8 @@ def list_columns() -> Iterable[ReportColumn]:
         lambda pending, approved, _: pending + approved,
         "Pending and approved ones.",
     )
-    for name in ("pending", "approved", "disapproved"):
-        title = f"Commissions, {name}"
-        yield ReportColumn(f"commissions_{name}", title, (f"commissions_{name}",), amount)
+    for name in STATUS_SUMS:
+        yield ReportColumn(name, name.capitalize().replace("_", ", "), (name,), amount)
     yield ReportColumn(
         *("cost_ratio", "Cost ratio", (*EARNED, "revenue"), share),
         lambda pending, approved, revenue, _: calculate_share(pending + approved, revenue),
@@ -167,25 +182,38 @@ def list_columns() -> Iterable[ReportColumn]:
         )
         help_text = f"{percent} % of the sales with a click came at most so long after it."
         yield ReportColumn(name, title, (name,), Unit.SECONDS, help_text=help_text)
+    for age in AGES:
+        yield ReportColumn(
+            *(f"customer_value_{age}", f"Revenue per customer, {age} month{'s' * (age > 1)}"),
+            *((SPENT[age], AGED[age]), amount),
+            lambda spent, number, currency: divide(spent, number, get_exponent(currency)),
+            f"What customers spent until month {age} after that of their first sale, of those"
+            " who are as old.",
+        )
     yield ReportColumn("first_sale", "First sale", ("first_sale",), moment)
     yield ReportColumn("last_sale", "Last sale", ("last_sale",), moment)
 
 
 COLUMNS = {column.name: column for column in list_columns()}
-# What can be converted and added up in one currency.
-SUMMED_AMOUNTS = (
-    "revenue",
-    "commissions",
-    *(it for it in COLUMNS if "commissions_" in it),
-    "refunds",
-)
-COLUMNS |= {
-    f"{it}_converted": replace(
-        COLUMNS[it],
-        name=f"{it}_converted",
-        title=f"{COLUMNS[it].title}, converted",
+AMOUNTS = [it.name for it in COLUMNS.values() if it.unit is Unit.AMOUNT]
+SUMMED_AMOUNTS = [  # the others are ratios, with decimals of their own
+    it for it in AMOUNTS if len(COLUMNS[it].sums) == 1 or it in ("commissions", "refunds")
+]
+CONVERTED = {it: f"{it}_converted" for it in AMOUNTS}
+
+
+def convert_column(column: ReportColumn) -> ReportColumn:
+    """The column of the same sums, whose amounts are converted then. It is rounded once."""
+    calculate = column.calculate or (lambda amount, _: amount)
+    is_sum = column.name in SUMMED_AMOUNTS
+    return replace(
+        column,
+        name=CONVERTED[column.name],
+        title=f"{column.title}, converted",
         help_text="At your own exchange rates into the currency of the account.",
+        calculate=(lambda *it: round_amount(calculate(*it), it[-1])) if is_sum else calculate,
         is_converted=True,
     )
-    for it in SUMMED_AMOUNTS
-}
+
+
+COLUMNS |= {name: convert_column(COLUMNS[it]) for it, name in CONVERTED.items()}

@@ -167,6 +167,11 @@ class AffiliateTotals:
         return {currency: rate for currency, rate in rates.items() if rate is not None}
 
 
+def count_months(first: date, last: date) -> int:
+    """The calendar months from a day to another."""
+    return 12 * (last.year - first.year) + last.month - first.month
+
+
 def calculate_share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:
     """Return how many per hundred a part is, with one decimal; None of nothing."""
     return (Decimal(100) * part / whole).quantize(Decimal("0.1")) if whole else None

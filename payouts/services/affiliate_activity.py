@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db.models import (
@@ -23,11 +24,13 @@ from django.db.models.functions import Cast, Coalesce, Greatest, NullIf
 
 from accounts.days import A_DAY, start_of_day
 from accounts.models.accounts import Account
+from payouts.services.exchange_rates import load_rates
 from payouts.services.statistics import load_statistics
-from payouts.statistics import Period, get_last_days
+from payouts.statistics import AffiliateTotals, Period, calculate_share, get_last_days
 from tracking.models.affiliates import Affiliate
 from tracking.models.clicks import Click, PrunedClickCount
 from tracking.models.conversions import Conversion
+from tracking.money import ZERO, round_amount
 
 QUIET_DAYS = 60
 NEW_DAYS = 30
@@ -48,8 +51,8 @@ class Segment(TextChoices):
 
 TREND = (
     f"in the last {TREND_DAYS} days until yesterday than in the {TREND_DAYS} days before, and"
-    f" at least {MIN_TREND_SALES} sales in the better of the two. With several currencies the"
-    " number of sales is compared."
+    f" at least {MIN_TREND_SALES} sales in the better of the two. Several currencies are"
+    " compared at your exchange rates; if one has none, the number of sales is."
 )
 SEGMENT_TEXTS = {
     Segment.QUIET: f"The last sale is more than {QUIET_DAYS} days ago.",
@@ -114,31 +117,87 @@ def filter_segment(
     return rows.filter(last_sale__lt=start_of_day(last_day, account.zone))
 
 
+class Trend(NamedTuple):
+    """What is compared of an affiliate: revenue in a currency, or numbers of sales."""
+
+    before: Decimal
+    now: Decimal
+    currency: str  # empty for sales
+
+    @property
+    def change(self) -> Decimal | None:
+        """Per hundred of what was before; None after nothing."""
+        return calculate_share(self.now - self.before, self.before)
+
+
+def find_trends(account: Account, affiliates: Sequence[int], *, at: datetime) -> dict[int, Trend]:
+    """Find what the segments *Rising* and *Falling* compare of these affiliates."""
+    now, rates = _get_trend_days(account, at), load_rates(account)
+    periods = (now.previous, now)
+    days = [day for period in periods for day in period.days]
+    statistics = load_statistics(account, days, at=at, kinds=("conversions",))
+    totals = [statistics.affiliate_totals(it.days, affiliates) for it in periods]
+    found = {}
+    for pk in affiliates:
+        both = [it.get(pk, AffiliateTotals()) for it in totals]
+        currencies = sorted({code for it in both for code, amount in it.revenue.items() if amount})
+        if len(currencies) == 1:
+            [currency] = currencies
+            figures = [it.revenue.get(currency, ZERO) for it in both]
+        elif currencies and not rates.list_missing(currencies):
+            currency = rates.into
+            worth = [[rates.convert(*pair[::-1]) for pair in it.revenue.items()] for it in both]
+            figures = [round_amount(sum(filter(None, it), ZERO), currency) for it in worth]
+        else:
+            currency, figures = "", [Decimal(it.conversions) for it in both]
+        found[pk] = Trend(figures[0], figures[1], currency)
+    return found
+
+
+def _get_trend_days(account: Account, at: datetime) -> Period:
+    """The later one of the two periods."""
+    return get_last_days(TREND_DAYS, account.get_day(at) - A_DAY)
+
+
 def _select_trend(account: Account, segment: Segment, *, at: datetime) -> QuerySet[Any]:
     """Select the affiliates whose revenue rises or falls, from the stored days.
 
     Numbers are compared as floats: SQLite's sums of integers fail beyond 64 bits.
     """
-    now = get_last_days(TREND_DAYS, account.get_day(at) - A_DAY)
+    now = _get_trend_days(account, at)
     days = Period(now.previous.first, now.last)
+    rates = load_rates(account)
+    has_rate = Q(currency__in=[rates.into, *rates.rates])
+    weights = (When(currency=it, then=Value(float(row.rate))) for it, row in rates.rates.items())
+    weight = Case(*weights, default=Value(1.0), output_field=FloatField())
     load_statistics(account, days.days, at=at, kinds=())  # counts days that are not stored
     is_now = Q(day__gte=now.first)
-    has_sale = Q(conversions__gt=0)
+    has_revenue = Q(revenue__gt=0)
     revenue = Cast("revenue", FloatField())
     sums = {
         "sales": Sum("conversions", filter=is_now, default=0),
         "sales_before": Sum("conversions", filter=~is_now, default=0),
         "revenue_now": Sum(revenue, filter=is_now, default=0.0),
         "revenue_before": Sum(revenue, filter=~is_now, default=0.0),
-        "currencies": Count("currency", filter=has_sale, distinct=True),
+        "worth_now": Sum(revenue * weight, filter=is_now, default=0.0),
+        "worth_before": Sum(revenue * weight, filter=~is_now, default=0.0),
+        "currencies": Count("currency", filter=has_revenue, distinct=True),
+        "without_rate": Count("currency", filter=has_revenue & ~has_rate, distinct=True),
     }
     rows = account.daily_stats.filter(day__range=(days.first, days.last), affiliate__isnull=False)
     totals = rows.order_by().values("affiliate").annotate(**sums)
-    one = When(currencies=1, then="revenue_now")
-    one_before = When(currencies=1, then="revenue_before")
     compared = totals.annotate(
-        now=Case(one, default=Cast("sales", FloatField())),
-        before=Case(one_before, default=Cast("sales_before", FloatField())),
+        **{
+            name: Case(
+                When(currencies__lte=1, then=amount),
+                When(without_rate=0, then=worth),
+                default=Cast(sales, FloatField()),
+            )
+            for name, amount, worth, sales in (
+                ("now", "revenue_now", "worth_now", "sales"),
+                ("before", "revenue_before", "worth_before", "sales_before"),
+            )
+        }
     )
     if segment is Segment.RISING:
         better, condition = "sales", Q(now__gte=F("before") * 1.5, now__gt=0)

@@ -29,15 +29,19 @@ class ExchangeRates:
 
     def convert(self, amount: Decimal | None, currency: str) -> Decimal | None:
         """The exact worth of an amount; None without a rate."""
-        if amount is None or (currency == self.into):
-            return amount
-        if currency not in self.rates:
+        if amount is None or not self.has_rate(currency):
             return None
+        if currency == self.into:
+            return amount
         return ROUNDING_CONTEXT.multiply(amount, self.rates[currency].rate)
+
+    def has_rate(self, currency: str) -> bool:
+        """Whether a currency can be converted."""
+        return currency != "" and (currency == self.into or currency in self.rates)
 
     def list_missing(self, currencies: Iterable[str]) -> list[str]:
         """Those of the currencies that cannot be converted."""
-        return sorted({*currencies} - {self.into, *self.rates})
+        return sorted({it for it in currencies if not self.has_rate(it)})
 
 
 def load_rates(account: Account) -> ExchangeRates:

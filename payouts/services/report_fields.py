@@ -71,6 +71,7 @@ LINKS = [
     for it in (REFERRAL_CODE, CLICK_ID, ASSET_AND_SOURCE, TRACKING_ID)
 ]
 NEW, RETURNING = "new", "returning"
+NO_CUSTOMER = "no customer"
 
 
 class MonthsBetween(Func):
@@ -136,6 +137,7 @@ class Reading(NamedTuple):
     condition: Q = Q()
     distinct: tuple[str, ...] = ()  # those of groups make none of the whole
     stands_for: Fact | None = None  # which does not know a field of the report
+    by_currency: bool = True
 
 
 # Of the customer of a sale. The account is that of the sale, of which an index begins.
@@ -226,6 +228,7 @@ class ReportField:
     is_stored: bool = False  # daily statistics know it
     is_time: bool = False  # part of the period
     read: Callable[[str], Any] = str  # the text of a filter, or `ValueError`
+    none: str = "(none)"  # what pages call the row of what has no value
 
     @property
     def has_order(self) -> bool:
@@ -425,19 +428,31 @@ FIELDS = {
             *("group", "Group", lambda *_: F("affiliate__group")),
             objects=("affiliate_groups", "public_id", "title"),
             is_stored=True,
+            none="no group",
         ),
-        ReportField("coupon", "Coupon", _get_coupon),
-        ReportField("affiliate_coupon", "Coupon of the affiliate", _get_affiliate_coupon),
-        ReportField("link", "Link", _get_link),
-        ReportField("landing_page", "Landing page", _get_landing_page),
-        ReportField("referrer_host", "Referrer", _get_referrer_host),
+        ReportField("coupon", "Coupon", _get_coupon, none="no coupon"),
+        ReportField(
+            *("affiliate_coupon", "Coupon of the affiliate", _get_affiliate_coupon),
+            none="no coupon",
+        ),
+        ReportField("link", "Link", _get_link, none="no link"),
+        ReportField(
+            *("landing_page", "Landing page", _get_landing_page),
+            none="no page: by coupon, or not stored with the click",
+        ),
+        ReportField(
+            *("referrer_host", "Referrer", _get_referrer_host),
+            none="no referrer: typed in, hidden by the browser, or by coupon",
+        ),
         ReportField(
             *("sub_id", "Sub-ID"),
             lambda _, fact: _of_own_click(fact, lambda prefix: F(f"{prefix}sub_id")),
+            none="no sub-ID",
         ),
         ReportField(
             *("country", "Country"),
             _of_sale(lambda _, prefix: JsonTextAtKey(f"{prefix}meta_data", "country")),
+            none="no country sent",
         ),
         ReportField("source", "Source", _of_sale(_get_source)),
         ReportField(
@@ -447,16 +462,26 @@ FIELDS = {
         ReportField(
             *("connection", "Connection", _of_sale(_get_connection)),
             objects=("connections", "public_id", "name"),
+            none="no connection",
         ),
         ReportField("commission_type", "Commission type", _of_item(F("commission_type"))),
-        ReportField("product", "Product (comment of the item)", _of_item(F("comment"))),
-        ReportField("customer_status", "Customer status", _get_customer_status),
-        ReportField("customer_kind", "New or returning customer", _of_sale(_get_customer_kind)),
         ReportField(
-            *("cohort", "Month of the first sale", _of_sale(_get_cohort)), read=date.fromisoformat
+            "product", "Product (comment of the item)", _of_item(F("comment")), none="no comment"
+        ),
+        ReportField("customer_status", "Customer status", _get_customer_status, none=NO_CUSTOMER),
+        ReportField(
+            *("customer_kind", "New or returning customer", _of_sale(_get_customer_kind)),
+            none=NO_CUSTOMER,
         ),
         ReportField(
-            *("months_since", "Months since the first sale", _of_sale(_get_months_since)), read=int
+            *("cohort", "Month of the first sale", _of_sale(_get_cohort)),
+            read=date.fromisoformat,
+            none=NO_CUSTOMER,
+        ),
+        ReportField(
+            *("months_since", "Months since the first sale", _of_sale(_get_months_since)),
+            read=int,
+            none=NO_CUSTOMER,
         ),
     )
 }

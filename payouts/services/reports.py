@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
-from decimal import Decimal
-from functools import reduce
+from decimal import Decimal, localcontext
+from functools import partial
 from itertools import groupby
-from typing import Any, Self
+from typing import Any
 
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Value, Window
 from django.db.models.functions import RowNumber
@@ -29,7 +29,20 @@ from payouts.errors import (
     UnknownReportWord,
 )
 from payouts.models.exchange_rates import ExchangeRate
-from payouts.report_columns import COLUMNS, COUNTS, TIMES, ReportColumn, Sums, Unit, add_sums
+from payouts.report_columns import (
+    AGE_SUMS,
+    AGED,
+    AGES,
+    AMOUNT_SUMS,
+    COLUMNS,
+    COUNTS,
+    SPENT,
+    TIMES,
+    ReportColumn,
+    Sums,
+    Unit,
+    add_sums,
+)
 from payouts.services.day_counts import NOT_REMOVED
 from payouts.services.exchange_rates import ExchangeRates, load_rates
 from payouts.services.report_fields import (
@@ -45,8 +58,8 @@ from payouts.services.report_fields import (
 )
 from payouts.services.statements import FIRST_DAY, LAST_DAY
 from payouts.services.statistics import load_statistics
-from payouts.statistics import Period
-from tracking.money import ROUNDING_CONTEXT, round_amount
+from payouts.statistics import Period, count_months
+from tracking.money import ROUNDING_CONTEXT
 
 A_SECOND = timedelta(seconds=1)
 MAX_FIELDS = 2
@@ -62,6 +75,7 @@ UNITS: dict[str, Callable[[date], date]] = {  # from a day to the first one of i
     "month": lambda day: day.replace(day=1),
     "quarter": lambda day: date(day.year, (day.month - 1) // 3 * 3 + 1, 1),
 }
+OTHER_SUMS = Reading(SALES, dict.fromkeys((*TIMES, *AGE_SUMS)))  # not of one statement
 LONGEST_UNIT = A_DAY * 92
 
 
@@ -113,6 +127,18 @@ class ReportQuery:
         return [*self.rows, *self.columns]
 
     @property
+    def is_converted(self) -> bool:
+        """Whether all amounts are converted ones: then they are added up over currencies."""
+        amounts = [it for it in map(COLUMNS.__getitem__, self.columns) if it.unit is Unit.AMOUNT]
+        return bool(amounts) and all(it.is_converted for it in amounts)
+
+    @property
+    def order(self) -> str:
+        """What it is sorted by: `sort`, or what stands for it."""
+        ordered = [name for name in self.rows if FIELDS[name].has_order]
+        return self.sort or (ordered or [f"-{self.columns[0]}"])[0]
+
+    @property
     def times(self) -> list[str]:
         """The fields that are parts of the period."""
         return [name for name in self.rows if FIELDS[name].is_time]
@@ -147,13 +173,20 @@ class ReportRow:
     values: Mapping[str, Any]
     before: Mapping[str, Any] | None = None
 
+    @property
+    def has_none(self) -> bool:
+        """Whether it is what has no value of a field."""
+        return any(value is None or value == "" for value in self.keys.values())
+
 
 @dataclass(frozen=True)
 class Report:
     """The rows of a report, its totals by currency, and `limited`: what it leaves out.
 
-    `converted` is the sum of converted columns in the currency of the account, without
-    the currencies that are `missing` as they have no rate; None if no column is.
+    `currencies` are those of what it counts. If all amounts are converted, there is one row
+    of each group and one total, in the currency of the account. `converted` is the sum of
+    converted columns in it, without the currencies that are `missing` as they have no rate;
+    None if no column is.
     """
 
     query: ReportQuery
@@ -164,15 +197,15 @@ class Report:
     limited: str | None
     rates: ExchangeRates
     converted: ReportRow | None
+    currencies: Sequence[str]
 
     @property
     def missing(self) -> list[str]:
-        return self.rates.list_missing(row.currency for row in self.totals)
+        return self.rates.list_missing(self.currencies)
 
     @property
     def used_rates(self) -> list[ExchangeRate]:
-        currencies = {row.currency for row in self.totals}
-        return [rate for code, rate in self.rates.rates.items() if code in currencies]
+        return [rate for code, rate in self.rates.rates.items() if code in self.currencies]
 
     @property
     def conversion_note(self) -> str:
@@ -201,13 +234,39 @@ class _Group:
             add_sums(self.counts, sums)
             self.programs |= {program} if program else set()
 
-    def merge(self, group: Self, *, without: Collection[str] = ()) -> None:
+    def merge(self, group: "_Group", *, without: Collection[str] = ()) -> None:
         """Add what another one has."""
-        add_sums(self.counts, group.counts)
         self.programs |= group.programs
-        for currency, sums in group.by_currency.items():
+        for currency, sums in [("", group.counts), *group.by_currency.items()]:
             added = {name: it for name, it in sums.items() if name not in without}
-            add_sums(self.by_currency[currency], added)
+            add_sums(self.by_currency[currency] if currency else self.counts, added)
+
+    def rename(self, names: Mapping[str, str]) -> "_Group":
+        """The sums with these names under others."""
+        group = _Group()
+        for currency, sums in [("", self.counts), *self.by_currency.items()]:
+            renamed = {names[name]: it for name, it in sums.items() if name in names}
+            add_sums(group.by_currency[currency] if currency else group.counts, renamed)
+        return group
+
+    def add_up(self, currencies: Iterable[str]) -> Sums:
+        """The sums of these currencies, as if they were one."""
+        sums = {**self.counts}
+        for currency in currencies:
+            add_sums(sums, self.by_currency.get(currency, {}))
+        return sums
+
+    def convert(self, currencies: Iterable[str], rates: ExchangeRates) -> Sums | None:
+        """The exact worth of those currencies that have a rate; None if none has one."""
+        sums, has_rate = {**self.counts}, False
+        for currency in filter(rates.has_rate, currencies):
+            has_rate = True
+            worth = {
+                name: rates.convert(it, currency) if name in AMOUNT_SUMS else it
+                for name, it in self.by_currency.get(currency, {}).items()
+            }
+            add_sums(sums, worth)
+        return sums if has_rate else None
 
 
 _Groups = dict[tuple[Any, ...], _Group]
@@ -235,12 +294,15 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
         FIELDS[name].load_objects(account, {key[place] for key in keys})
         for place, name in enumerate(query.rows)
     ]
+    is_converted = _is_converted(account, query)
     currencies = dict(account.programs.values_list("pk", "currency"))
+    all_found: set[str] = set()
     rows = []
     for key in keys:
         now, then = groups.get(key, _Group()), earlier.get(key, _Group())
         programs = [currencies[it] for it in sorted(now.programs | then.programs)]
         found = {*now.by_currency, *then.by_currency} or {*programs[:1]}
+        all_found |= {*found}
         found_objects = {
             name: known[value]
             for name, known, value in zip(query.rows, objects, key, strict=True)
@@ -251,11 +313,11 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
             ReportRow(
                 dict(zip(query.rows, key, strict=True)) | ids,
                 found_objects,
-                currency,
+                currency or rates.into,
                 _calculate(columns, now, currency, rates),
                 _calculate(columns, then, currency, rates) if before else None,
             )
-            for currency in sorted(found)
+            for currency in ([""] if is_converted else sorted(found))
         ]
     limited = None
     _sort(rows, query)
@@ -266,18 +328,21 @@ def build_report(account: Account, query: ReportQuery, *, at: datetime) -> Repor
         )
     totals = [
         ReportRow(
-            *({}, {}, currency, _calculate(columns, total, currency, rates)),
+            *({}, {}, currency or rates.into, _calculate(columns, total, currency, rates)),
             _calculate(columns, earlier_total, currency, rates) if before else None,
         )
-        for currency in sorted({row.currency for row in rows})
+        for currency in (([""] if rows else []) if is_converted else sorted(all_found))
     ]
     converted: ReportRow | None = None
     if summed := [it for it in columns if it.is_converted]:
         converted = ReportRow(
-            *({}, {}, rates.into, _convert_total(summed, total, rates)),
-            _convert_total(summed, earlier_total, rates) if before else None,
+            *({}, {}, rates.into, _calculate(summed, total, "", rates)),
+            _calculate(summed, earlier_total, "", rates) if before else None,
         )
-    return Report(query, columns, rows[:MAX_ROWS], totals, before, limited, rates, converted)
+    return Report(
+        *(query, columns, rows[:MAX_ROWS], totals, before, limited, rates, converted),
+        currencies=sorted(all_found),
+    )
 
 
 def serialize_report(report: Report) -> dict[str, Any]:
@@ -330,6 +395,11 @@ def _move(query: ReportQuery, groups: _Groups, before: Period) -> _Groups:
     }
 
 
+def _is_converted(account: Account, query: ReportQuery) -> bool:
+    """Whether a report has no row of each currency."""
+    return query.is_converted and bool(account.default_currency)
+
+
 def _list_units(name: str, days: Sequence[date]) -> list[date]:
     return [*dict.fromkeys(map(UNITS[name], days))]
 
@@ -350,7 +420,7 @@ def _list_known(account: Account, query: ReportQuery, rates: ExchangeRates) -> l
     """Return the columns; of those of facts that a field has nothing to do with, one
     without a value."""
     names = (*query.rows, *query.filters)
-    readings = [*_list_readings(account, names), Reading(SALES, TIMES)]
+    readings = [*_list_readings(account, names), OTHER_SUMS]
     known = {name for it in readings if _knows(account, it.fact, names) for name in it.sums}
     columns = [
         replace(it, currency=rates.into) if it.is_converted else it
@@ -365,38 +435,19 @@ def _list_known(account: Account, query: ReportQuery, rates: ExchangeRates) -> l
 def _calculate(
     columns: Sequence[ReportColumn], group: _Group, currency: str, rates: ExchangeRates
 ) -> dict[str, Any]:
-    sums = group.counts | group.by_currency.get(currency, {})
-    of_all: Sums = {**group.counts}
-    if any(column.is_of_all_currencies for column in columns):
-        for each in group.by_currency.values():
-            add_sums(of_all, each)
-    values: dict[str, Any] = {}
-    for column in columns:
-        value = column.get_value(of_all if column.is_of_all_currencies else sums, currency)
-        if column.is_converted:
-            value = _round(rates.convert(value, currency), rates.into)
-        values[column.name] = value
+    """The columns of a currency; without one those of all, whose amounts are converted."""
+    own = [currency] if currency else [*group.by_currency] or [rates.into]
+    with localcontext(ROUNDING_CONTEXT):
+        of_all, sums = group.add_up(group.by_currency), group.add_up(own)
+        worth = group.convert(own, rates)
+        values: dict[str, Any] = {}
+        for it in columns:
+            if it.is_converted or (it.has_amounts and not currency):
+                values[it.name] = None if worth is None else it.get_value(worth, rates.into)
+            else:
+                of_column = of_all if it.is_of_all_currencies else sums
+                values[it.name] = it.get_value(of_column, currency)
     return values
-
-
-def _convert_total(
-    columns: Sequence[ReportColumn], total: _Group, rates: ExchangeRates
-) -> dict[str, Decimal | None]:
-    """The sums of all currencies that have a rate, rounded once; None without any."""
-    values = {}
-    for column in columns:
-        worth = [
-            rates.convert(column.get_value(sums, currency), currency)
-            for currency, sums in total.by_currency.items()
-        ]
-        known = [amount for amount in worth if amount is not None]
-        exact = reduce(ROUNDING_CONTEXT.add, known) if known else None
-        values[column.name] = _round(exact, rates.into)
-    return values
-
-
-def _round(amount: Decimal | None, currency: str) -> Decimal | None:
-    return None if amount is None else round_amount(amount, currency)
 
 
 def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
@@ -408,8 +459,7 @@ def _sort(rows: list[ReportRow], query: ReportQuery) -> None:
         return [*((it is None or it == "", "" if it is None else it) for it in texts), row.currency]
 
     rows.sort(key=get_texts)
-    ordered = [name for name in query.rows if FIELDS[name].has_order]
-    by = query.sort or (ordered or [f"-{query.columns[0]}"])[0]
+    by = query.order
     name = by.removeprefix("-")
     if name in query.columns:
         known = [row for row in rows if row.values[name] is not None]
@@ -435,37 +485,59 @@ def _read_groups(
     needed = {name for column in query.columns for name in COLUMNS[column].sums}
     groups: _Groups = defaultdict(_Group)
     names = {*query.rows, *filters}
-    readings = _list_readings(account, names)
+    readings, is_converted = _list_readings(account, names), _is_converted(account, query)
     others = [name for name in (*query.rows, *filters) if not FIELDS[name].is_stored]
     others += [name for name in query.columns if not STORED_SUMS.keys() >= {*COLUMNS[name].sums}]
     if others:
         periods = [period]
-        all_readings = [*readings, Reading(SALES, TIMES)]
+        all_readings = [*readings, OTHER_SUMS]
         facts = {it.fact for it in all_readings if needed & it.sums.keys()}
         known = [it for it in sorted(facts) if _knows(account, it, names)]
         _check_numbers(account, known, period, filters, others, at=at)
     else:
         periods = _read_stored(account, query, period, needed, filters, groups, at=at)
     whole = defaultdict[tuple[Any, ...], _Group](_Group)
-    own = {*TIMES}  # sums that the whole has of its own
-    for reading in readings:
-        sums = {name: reading.sums[name] for name in sorted(needed & reading.sums.keys())}
-        for each in periods if sums else ():
+    own = {*OTHER_SUMS.sums}  # sums that the whole has of its own
+    for reading, of_whole in _list_statements(readings, needed, is_converted=is_converted):
+        own |= reading.sums.keys() if of_whole else set()
+        by, found = ([], whole) if of_whole else (query.rows, groups)
+        for each in periods:
             rows = reading.fact.select(account, each).filter(reading.condition)
-            part = reading._replace(sums=sums)
-            _read(account, query.rows, rows, part, filters, groups)
-            if distinct := sums.keys() & {*reading.distinct}:
-                of_whole = part._replace(sums={name: sums[name] for name in sorted(distinct)})
-                _read(account, [], rows, of_whole, filters, whole)
-                own |= distinct
+            _read(account, by, rows, reading, filters, found)
     total = whole[()]
-    for name in TIMES.keys() & needed:
-        total.merge(_read_times(account, [], name, period, filters)[()])
-        for key, group in _read_times(account, query.rows, name, period, filters).items():
+    read_others = [
+        partial(_read_times, Reading(SALES, {name: TIMES[name]}, by_currency=not is_converted))
+        for name in sorted(TIMES.keys() & needed)
+    ]
+    if needed & {*AGE_SUMS}:
+        read_others.append(partial(_read_ages, is_converted=is_converted))
+    for read in read_others:
+        total.merge(read(account, [], period, filters)[()])
+        for key, group in read(account, query.rows, period, filters).items():
             groups[key].merge(group)
     for group in groups.values():
         total.merge(group, without=own)
     return groups, total
+
+
+def _list_statements(
+    readings: Iterable[Reading], needed: Collection[str], *, is_converted: bool
+) -> Iterator[tuple[Reading, bool]]:
+    """Yield the statements for the sums that are needed, and whether one is for the whole.
+
+    What adds up to no whole is read of all currencies at once if amounts are converted.
+    """
+    for reading in readings:
+        sums = {name: reading.sums[name] for name in sorted(reading.sums.keys() & needed)}
+        distinct = {name: it for name, it in sums.items() if name in reading.distinct}
+        of_distinct = reading._replace(sums=distinct, by_currency=not is_converted)
+        if distinct:
+            yield of_distinct, True
+        if distinct and is_converted:
+            yield of_distinct, False
+            sums = {name: it for name, it in sums.items() if name not in distinct}
+        if sums:
+            yield reading._replace(sums=sums), False
 
 
 def _read_stored(
@@ -553,7 +625,7 @@ def _read(
     rows, keys = _select(account, rows, fact, names, filters)
     if rows is None:
         return
-    has_currency = fact in (SALES, COMMISSIONS, STORED_DAYS)
+    has_currency = reading.by_currency and fact in (SALES, COMMISSIONS, STORED_DAYS)
     others = {"by_currency": F("currency") if has_currency else Value("")}
     # Only what has no currency needs that of its program.
     others["program_of_row"] = Value(0) if fact in (SALES, COMMISSIONS) else F("program")
@@ -568,10 +640,40 @@ def _read(
             groups[tuple(key)].add(program, currency, named)
 
 
-def _read_times(
+def _read_ages(
     account: Account,
     names: Sequence[str],
-    percentile: str,
+    period: Period,
+    filters: Mapping[str, Any],
+    *,
+    is_converted: bool,
+) -> _Groups:
+    """Read `AGE_SUMS` by the values of these fields: of customers whose first month is in
+    the period, and as many months before its last day."""
+    by = [*names, *(it for it in ("cohort", "months_since") if it not in names)]
+    rows = SALES.select(account, period).filter(NOT_REMOVED)
+    cohorts: _Groups = defaultdict(_Group)
+    statements = _list_statements(READINGS, {"revenue", "buyers"}, is_converted=is_converted)
+    for reading, of_whole in statements:
+        if reading.fact is SALES and not of_whole:
+            _read(account, by, rows, reading, filters, cohorts)
+    groups: _Groups = defaultdict(_Group)
+    for key, group in cohorts.items():
+        values = dict(zip(by, key, strict=True))
+        first, months = values["cohort"], values["months_since"]
+        if first is None or first < period.first:
+            continue
+        for age in AGES:
+            if months <= age <= count_months(first, period.last):
+                titles = {"revenue": SPENT[age]} | ({"buyers": AGED[age]} if not months else {})
+                groups[key[: len(names)]].merge(group.rename(titles))
+    return groups
+
+
+def _read_times(
+    reading: Reading,
+    account: Account,
+    names: Sequence[str],
     period: Period,
     filters: Mapping[str, Any],
 ) -> _Groups:
@@ -582,15 +684,17 @@ def _read_times(
     if rows is None:
         return groups
     time = ExpressionWrapper(F("created_at") - F("click__created_at"), DurationField())
-    parts = [*map(F, keys), F("currency")]
+    [(name, percent)] = reading.sums.items()
+    parts = [*map(F, keys), *([F("currency")] if reading.by_currency else [])]
     ranked = rows.annotate(
         time=time,
+        by_currency=F("currency") if reading.by_currency else Value(""),
         rank=Window(RowNumber(), partition_by=parts, order_by="time"),
         number=Window(Count("*"), partition_by=parts),
     )
-    found = ranked.filter(rank=(F("number") * TIMES[percentile] + 99) / 100).order_by()
-    for *key, currency, time_to_sale in _limit(found.values_list(*keys, "currency", "time")):
-        seconds = {percentile: time_to_sale // A_SECOND}
+    found = ranked.filter(rank=(F("number") * percent + 99) / 100).order_by()
+    for *key, currency, time_to_sale in _limit(found.values_list(*keys, "by_currency", "time")):
+        seconds = {name: time_to_sale // A_SECOND}
         groups[tuple(key)].add(None, currency, seconds)
     return groups
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from accounts.models.api_keys import Role
 from accounts.services.staff import create_staff_user
 from affiliate_site.demo.history import create_history
+from payouts.services.report_fields import FIELDS
 from payouts.statistics import get_last_days, get_last_month
 from tests.e2e.browser import open_context
 from tests.e2e.staff_walk import StaffWalk
@@ -173,10 +174,11 @@ def test_what_works_best(manager, demo, answer, get_key):
         titles, *rows = manager.read_tables()["Rows"]
 
     sums, counts = defaultdict(Decimal), Counter()
+    [none] = {it.none for it in FIELDS.values() if it.title == titles[0]}
     for sale in list_sales(demo, find_last_month(demo)):
         if sale.currency != "EUR":
             continue
-        key = "(none)"
+        key = none
         if answer == "Coupons":
             if sale.tracking_source == "coupon":
                 coupons = demo.coupons.filter(enrollment__affiliate=sale.affiliate)
@@ -186,7 +188,7 @@ def test_what_works_best(manager, demo, answer, get_key):
                 codes = demo.referral_codes.filter(enrollment__affiliate=sale.affiliate)
                 key = codes.get(enrollment__program=sale.program).code
         elif sale.click and sale.click.affiliate_id == sale.affiliate_id:
-            key = get_key(sale.click) or "(none)"
+            key = get_key(sale.click) or none
         sums[key] += sale.amount
         counts[key] += 1
     assert titles[1:3] == ["Revenue", "Conversions"]
@@ -194,7 +196,7 @@ def test_what_works_best(manager, demo, answer, get_key):
     assert found == {key: [format_amount(sums[key]), f"{counts[key]:,}"] for key in sums}
     assert len(found) > 3
     file = manager.read_file()
-    assert {line[0] or "(none)": Decimal(line[2]) for line in file if line[1] == "EUR"} == {
+    assert {line[0] or none: Decimal(line[2]) for line in file if line[1] == "EUR"} == {
         **{row[0]: Decimal(0) for row in rows if row[1].endswith("EUR")},
         **sums,
     }
@@ -253,7 +255,7 @@ def test_who_rises(manager, demo):
     ("answer", "get_key"),
     [
         ("By program", lambda row: row.conversion.program.title if row.conversion else None),
-        ("By group", lambda row: row.affiliate.group.title if row.affiliate.group else "(none)"),
+        ("By group", lambda row: row.affiliate.group.title if row.affiliate.group else "no group"),
         ("By affiliate", get_name),
     ],
 )
@@ -280,7 +282,7 @@ def test_what_share_is_paid_as_commission(manager, demo, answer, get_key):
         if amount
     }
     lines = manager.read_file()
-    assert [line[0] or "(none)" for line in lines[1:]] == [row[0] for row in rows]
+    assert [line[0] or "no group" for line in lines[1:]] == [row[0] for row in rows]
     manager.assert_address_is_kept()
 
 

@@ -12,7 +12,7 @@ import time_machine
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 
-from payouts.report_columns import COLUMNS, SUMMED_AMOUNTS, TIMES
+from payouts.report_columns import COLUMNS, CONVERTED, SUMMED_AMOUNTS, TIMES
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.exchange_rates import set_rate
 from payouts.services.report_fields import FIELDS
@@ -27,6 +27,7 @@ OF_ROWS = {
     *("disputes", "first_sale", "last_sale", "coupon_conversions", "buyers", "repeat_rate"),
     *("clicks_per_coupon", "known_conversions", "known_rate"),
     *TIMES,
+    *(name for name in COLUMNS if name.startswith("customer_value_")),
 }
 BY = ("month", "program", "affiliate", "group")
 ZERO = Decimal(0)
@@ -116,11 +117,54 @@ def compare_converted(report):
         assert (report.converted.values[f"{name}_converted"] or 0) == (convert(amounts) or 0)
 
 
+def read_customers(account, names):
+    """Those who bought, of each group and of all (an empty key)."""
+    customers = defaultdict(set)
+    for sale in account.conversions.not_deleted().filter(customer__isnull=False):
+        for key in (get_key(sale, names), ()):
+            customers[key].add(sale.customer_id)
+    return customers
+
+
+def compare_one_row(account, query, counted):
+    """A report whose amounts are all converted: one row of each group, added up."""
+    columns = ["clicks", "customers", "conversions", "buyers", "cost_ratio"]
+    columns += [it for it in CONVERTED.values() if it not in OF_ROWS]
+    report = build_report(account, replace(query, columns=columns), at=NOW)
+    without_buyers = [it for it in columns if it != "buyers"]
+    of_days = build_report(account, replace(query, columns=without_buyers), at=NOW)
+    rows = {tuple(row.keys.values()): row.values for row in report.rows}
+    customers = read_customers(account, query.rows)
+    assert len(rows) == len(report.rows)
+    assert {*rows} == {key for key, _ in counted}
+    totals = [({*rows}, it.values, ()) for it in report.totals]
+    for keys, values, place in [*(({key}, rows[key], key) for key in rows), *totals]:
+        found = {it: sums for it, sums in counted.items() if it[0] in keys}
+        for name in SUMMED_AMOUNTS:
+            amounts = [(currency, sums[name]) for (_, currency), sums in found.items()]
+            assert values[CONVERTED[name]] == convert(amounts), place
+        clicks = {key: sums["clicks"] for (key, _), sums in found.items()}
+        assert values["clicks"] == sum(clicks.values())
+        assert values["conversions"] == sum(it["conversions"] for it in found.values())
+        assert values["buyers"] == len(customers[place])
+        paid, revenue = values["commissions_converted"], values["revenue_converted"]
+        if revenue:
+            assert abs(values["cost_ratio"] - 100 * paid / revenue) <= 3 * 100 * CENT / revenue + 1
+    for row in of_days.rows:
+        # Stored days may know that there is nothing.
+        values = rows.get(
+            tuple(row.keys.values()), row.values if not any(row.values.values()) else {}
+        )
+        assert row.values == {name: values[name] for name in without_buyers}
+    assert {row.currency for row in report.rows + report.totals} <= {"EUR"}
+
+
 def compare(account, names):
     query = ReportQuery(names, ["clicks"], Period(WHOLE.first - timedelta(days=9), WHOLE.last))
     counted = count_rows(account, names)
     of_rows = read_report(account, query, [*COLUMNS])
     assert {*of_rows} == {*counted}
+    compare_one_row(account, query, counted)
     stored = [name for name in COLUMNS if name not in OF_ROWS]
     of_days = read_report(account, query, stored)
     for place, sums in counted.items():

@@ -15,8 +15,10 @@ from affiliate_site.backoffice.affiliates.affiliate_columns import (
     AFFILIATE_COLUMNS,
     BALANCE_TITLE,
     FOUND_BY,
+    LAST_CLICK,
     LAST_DAYS,
     NAME_AND_EMAIL,
+    TREND_COLUMNS,
     rename,
 )
 from affiliate_site.backoffice.affiliates.affiliate_detail import (
@@ -235,7 +237,11 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     def get_columns(self, request):
         """Say what a search found an affiliate by, and what the statistics count."""
         is_search = request.GET.get(SEARCH_VAR)
-        columns = super().get_columns(request)
+        columns = [*super().get_columns(request)]
+        segment = request.user.account_id and request.GET.get(SegmentFilter.parameter_name)
+        if segment in (Segment.RISING, Segment.FALLING):
+            place = columns.index(LAST_CLICK)
+            columns[place:place] = TREND_COLUMNS
         titles = {LAST_DAYS: get_title_of_days(request)}
         if request.GET.get(EnrolledProgramFilter.parameter_name):
             titles[LAST_DAYS] = f"{titles[LAST_DAYS]}, in the program"

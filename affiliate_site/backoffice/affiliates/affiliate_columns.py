@@ -22,16 +22,21 @@ from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     REMOVED,
     Label,
+    count_noun,
     format_datetime,
     format_day,
     format_labels,
+    format_money,
     format_totals,
     keep_amounts_together,
 )
-from affiliate_site.columns import Column, SumsSource
+from affiliate_site.columns import AmountSource, Column, SumsSource
 from payouts.services.affiliate_activity import (
+    TREND_DAYS,
     Activity,
+    Trend,
     find_activity,
+    find_trends,
     get_last_click,
     get_last_sale,
 )
@@ -195,6 +200,46 @@ def build_totals_column(
     )
 
 
+def load_trends(request, rows) -> dict[int, Trend]:
+    """What a segment compares; only users of an account have segments."""
+    return find_trends(request.user.account, [row.pk for row in rows], at=timezone.now())
+
+
+def build_trend_column(name: str, title: str) -> Column:
+    """A column of one of the two figures that a segment compares."""
+
+    def show(affiliate, trend):
+        figure = getattr(trend, name)
+        if not trend.currency:
+            return count_noun(int(figure), "sale")
+        return keep_amounts_together(format_money(figure, trend.currency))
+
+    return Column(
+        title,
+        show,
+        name=f"trend_{name}",
+        load=load_trends,
+        export=AmountSource(
+            lambda affiliate, trend: getattr(trend, name),
+            lambda affiliate, trend: trend.currency or "sales",
+        ),
+    )
+
+
+# Of the segments that compare two periods.
+TREND_COLUMNS = (
+    build_trend_column("before", f"{TREND_DAYS} days before"),
+    build_trend_column("now", f"{TREND_DAYS} days until yesterday"),
+    Column(
+        "Change (%)",
+        lambda affiliate, trend: EMPTY_VALUE if trend.change is None else f"{trend.change:+}",
+        name="trend_change",
+        load=load_trends,
+        export=lambda affiliate, trend: trend.change,
+    ),
+)
+LAST_CLICK = build_moment_column("last_click", "Last click", get_last_click())
+
 NAME_AND_EMAIL = Column(
     "Name and e-mail",
     lambda row: format_html(
@@ -232,7 +277,7 @@ AFFILIATE_COLUMNS = (
         load=find_affiliate_facts,
         export=count_approvals,
     ),
-    build_moment_column("last_click", "Last click", get_last_click()),
+    LAST_CLICK,
     build_moment_column("last_sale", "Last sale", get_last_sale()),
     build_count_column("clicks", f"Clicks, {LAST_DAYS}"),
     build_count_column("conversions", f"Conversions, {LAST_DAYS}"),

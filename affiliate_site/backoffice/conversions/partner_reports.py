@@ -22,6 +22,8 @@ from affiliate_site.backoffice.conversions.report_questions import (
     DAYS,
     QUESTIONS,
     ReadyReport,
+    convert_address,
+    unconvert_address,
 )
 from affiliate_site.backoffice.dashboard.charts import Chart, build_bar_chart
 from affiliate_site.backoffice.formatters import (
@@ -42,13 +44,21 @@ from affiliate_site.backoffice.theme import reverse_changelist
 from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.reports import COMPARED, FORMATS, ReportFile
-from payouts.report_columns import COLUMNS, COUNTS, DISTINCT, ReportColumn, Unit, divide
+from payouts.report_columns import (
+    AGE_SUMS,
+    COLUMNS,
+    CONVERTED,
+    COUNTS,
+    DISTINCT,
+    ReportColumn,
+    Unit,
+    divide,
+)
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import Report, ReportQuery, ReportRow, build_report
-from payouts.statistics import NAMED_PERIODS, Period, calculate_share
+from payouts.statistics import NAMED_PERIODS, Period, calculate_share, count_months
 from tracking.money import get_exponent
 
-NONE = "(none)"
 SHOWN_ROWS = 500
 MAX_CHARTS = 3  # of currencies
 CHART_ROWS = 31
@@ -60,6 +70,14 @@ PERIOD_TEXTS = {
     "quarter": "{:%Y} Q{quarter}",
     "week": "week of {:%Y-%m-%d}",
 }
+NO_RATE = (
+    "Rows without a value show no numbers by click: the clicks of their sales are in other rows."
+)
+VALUE_NOTE = (
+    "Revenue per customer is of customers whose first month is in these days and as many calendar"
+    " months before the last day: “-” where no customer is that old. The month of the last day"
+    " counts until then."
+)
 COUNTED_ONCE = "Clicks and new customers have no currency: each line has all of them."
 ERROR_FIELDS = {"filter": "affiliate", "date_to": "end"}
 FILTERS = ("program", "group", "affiliate")
@@ -97,15 +115,7 @@ class ReportForm(PeriodForm):
         required=False,
         choices=[("", "-"), *((name, f"the {text}") for name, text in COMPARED.items())],
     )
-    sort = forms.ChoiceField(
-        label="Order",
-        required=False,
-        choices=[
-            ("", "by the first column"),
-            *((f"-{it.name}", f"{it.title}, most first") for it in COLUMNS.values()),
-            *((it.name, f"{it.title}, least first") for it in COLUMNS.values()),
-        ],
-    )
+    sort = forms.ChoiceField(label="Order", required=False)
     program = forms.ChoiceField(label="Only program", required=False)
     group = forms.ChoiceField(label="Only group", required=False)
     affiliate = forms.CharField(
@@ -139,10 +149,20 @@ class ReportForm(PeriodForm):
         # Browsers send them in the order of the page: the chosen ones keep theirs.
         columns: Any = self.fields["columns"]
         chosen = data.getlist("columns")
+        hidden = {*(CONVERTED if {*chosen} & {*CONVERTED.values()} else CONVERTED.values())}
         columns.choices = sorted(
-            columns.choices,
+            (it for it in columns.choices if it[0] in chosen or it[0] not in hidden),
             key=lambda it: chosen.index(it[0]) if it[0] in chosen else len(chosen),
         )
+        known = [FIELDS[it] for it in (data.get("rows"), data.get("then")) if it in FIELDS]
+        sort: Any = self.fields["sort"]
+        sort.choices = [
+            ("", "by the first column"),
+            *((f"-{name}", f"{title}, most first") for name, title in columns.choices),
+            *((name, f"{title}, least first") for name, title in columns.choices),
+            *((it.name, f"{it.title}, first to last") for it in known),
+            *((f"-{it.name}", f"{it.title}, last to first") for it in known),
+        ]
         self.account = account
 
     def clean_affiliate(self) -> str:
@@ -157,8 +177,9 @@ class ReportForm(PeriodForm):
         names = ", ".join(map(format_person, found[:MAX_NAMED]))
         raise forms.ValidationError(f"Several affiliates have this name: {names}. Enter an ID.")
 
-    def build_report(self, *, at: datetime) -> Report | None:
-        """The report; None if it cannot be built, which the form says then."""
+    def build_report(self, *, at: datetime, is_file: bool = False) -> Report | None:
+        """The report as pages show it, or as files have it; None if it cannot be built,
+        which the form says then."""
         if not self.is_valid():
             return None
         values = self.cleaned_data
@@ -171,11 +192,12 @@ class ReportForm(PeriodForm):
                 values["sort"],
                 values["compare"],
             )
-            return build_report(self.account, query, at=at)
+            report = build_report(self.account, query, at=at)
         except DomainError as error:
             for each in error.errors if isinstance(error, ErrorList) else [error]:
                 self.add_error(ERROR_FIELDS.get(each.path or "", each.path), each.text)
-        return None
+            return None
+        return put_none_last(report, has_rates=is_file)
 
     def list_problems(self) -> Iterator[str]:
         """Yield why there is no report."""
@@ -206,8 +228,8 @@ class PartnerReportPage(ReportPage):
         return ReportForm(self.account, data, today=self.account.get_day(timezone.now()))
 
     def respond(self, form):
-        report = form.build_report(at=timezone.now())
         file_format = self.request.GET.get("format")
+        report = form.build_report(at=timezone.now(), is_file=file_format in FORMATS)
         if report and file_format in FORMATS:
             file = ReportFile(report)
             return send_file(file.render(file_format), f"{file}.{file_format}")
@@ -220,19 +242,12 @@ class PartnerReportPage(ReportPage):
             self.title,
             form,
             note=self.note.format(self.account.time_zone),
-            sections=list_sections(report) if report else [],
+            sections=list_sections(report, form.address) if report else [],
             charts=build_report_charts(report) if report else [],
             files=files if report else [],
             questions=questions,
-            answered=next(
-                (
-                    f"{question} {title}"
-                    for question, links in questions
-                    for title, _, is_open in links
-                    if is_open
-                ),
-                "",
-            ),
+            answered=find_answered(questions),
+            currency_switch=report and build_currency_switch(report, form.address),
             subject=describe_subject(form, report.query) if report else "",
             are_questions_open=not self.request.GET,
             first_of_options=FIRST_OF_OPTIONS,
@@ -243,6 +258,7 @@ class PartnerReportPage(ReportPage):
     def list_questions(self, query: QueryDict) -> Iterator[tuple[str, list[tuple[str, str, bool]]]]:
         """The questions with their links, and whether a link leads to this report, of
         whatever days and filters: both stay, unless the report had days of its own."""
+        is_converted = query != unconvert_address(query)
         kept: dict[str, Any] = {it: query[it] for it in (*DAYS, *FILTERS) if query.get(it)}
         if any(
             it.days and it.days == kept.get("days") and it.is_of(query)
@@ -255,7 +271,7 @@ class PartnerReportPage(ReportPage):
             links = []
             for it in answers:
                 if isinstance(it, ReadyReport):
-                    address = it.build_query(kept).urlencode()
+                    address = it.build_query(kept, is_converted=is_converted).urlencode()
                     links.append((it.title, f"?{address}", it.is_of(query)))
                 elif self.request.user.has_perm(
                     f"{it.model._meta.app_label}.view_{it.model._meta.model_name}"
@@ -264,6 +280,48 @@ class PartnerReportPage(ReportPage):
                     links.append((it.title, f"{url}?{it.query}", False))
             if links:
                 yield text, links
+
+
+def find_answered(questions: list[tuple[str, list[tuple[str, str, bool]]]]) -> dict[str, Any]:
+    """The question that the report answers, and the next one; empty if it answers none."""
+    for (question, links), (next_question, next_links) in zip(
+        questions, [*questions[1:], ("", [("", "", False)])], strict=True
+    ):
+        for title, _, is_open in links:
+            if is_open:
+                return {
+                    "question": question,
+                    "title": title,
+                    "links": links,
+                    "next_question": next_question,
+                    "next_url": next_links[0][1],
+                }
+    return {}
+
+
+def build_currency_switch(report: Report, address: QueryDict) -> tuple[str, str] | None:
+    """The text and address of the button between amounts of each currency and those of
+    one; None if there is nothing to convert."""
+    into = report.rates.into
+    if report.query.is_converted:
+        return "Show each currency", f"?{normalize_query(unconvert_address(address))}"
+    has_amounts = any(it.unit is Unit.AMOUNT for it in report.columns)
+    if not into or not has_amounts or {*report.currencies} <= {into}:
+        return None
+    return f"Show all amounts in {into}", f"?{normalize_query(convert_address(address))}"
+
+
+def put_none_last(report: Report, *, has_rates: bool) -> Report:
+    """The report with the rows that have no value last. Their numbers by click are of
+    other clicks than those that brought the sales, so pages do not show them."""
+    names = {it.name: None for it in report.columns if it.is_of_clicks and not has_rates}
+    rows = [
+        replace(row, values={**row.values, **names}, before=row.before and {**row.before, **names})
+        if row.has_none
+        else row
+        for row in report.rows
+    ]
+    return replace(report, rows=sorted(rows, key=lambda row: row.has_none))
 
 
 def describe_subject(form: ReportForm, query: ReportQuery) -> str:
@@ -279,10 +337,10 @@ def describe_subject(form: ReportForm, query: ReportQuery) -> str:
     return ", ".join(texts)
 
 
-def list_sections(report: Report) -> list[Section]:
-    """All tables of the page."""
+def list_sections(report: Report, address: QueryDict) -> list[Section]:
+    """All tables of the page at an address."""
     is_matrix = list(report.query.rows[1:]) == ["months_since"]
-    return [*(build_matrices(report) if is_matrix else ()), *build_sections(report)]
+    return [*(build_matrices(report) if is_matrix else ()), *build_sections(report, address)]
 
 
 def build_matrices(report: Report) -> list[Section]:
@@ -310,7 +368,7 @@ class ReportMatrix:
         numbers = sorted({number for row in self.rows.values() for number in row})
         show: Callable[..., Any] = self.show_month
         ages, title = numbers[:MATRIX_COLUMNS], "Month {}"
-        if self.column.name in SUMMED:
+        if self.column.name.removesuffix("_converted") in SUMMED:
             show, title = self.show_sum, "Until month {}"
             ages = [it for it in AGES if it <= max(numbers, default=0)]
         return Section(
@@ -353,47 +411,77 @@ class ReportMatrix:
         return f"{text} ({format_money(each, self.currency)} each)"
 
 
-def count_months(first: date, last: date) -> int:
-    return 12 * (last.year - first.year) + last.month - first.month
-
-
-def build_sections(report: Report) -> list[Section]:
-    """The rows and the totals; none if there are no rows."""
+def build_sections(report: Report, address: QueryDict | None = None) -> list[Section]:
+    """The rows, whose titles sort the page at the address, and the totals; none if there
+    are no rows."""
     shown = report.rows[:SHOWN_ROWS]
     notes = [report.limited] if report.limited else []
     if len(report.rows) > len(shown):
         notes.append(f"The first {SHOWN_ROWS} of {len(report.rows):,} rows: files have more.")
     if report.before:
         notes.append(f"“Before” is {report.before.first} to {report.before.last}.")
+    if any(it.is_of_clicks for it in report.columns) and any(row.has_none for row in shown):
+        notes.append(NO_RATE)
+    if any({*AGE_SUMS} & {*it.sums} for it in report.columns):
+        notes.append(VALUE_NOTE)
     columns = [
-        Column(
-            f"{column.title}{ENDS[is_before]}",
-            partial(show_value, column, is_before=is_before),
-            is_amount=True,
+        link_title(
+            Column(
+                f"{column.title}{ENDS[is_before]}",
+                partial(show_value, column, is_before=is_before),
+                is_amount=True,
+            ),
+            *(report.query, column.name, None if is_before else address),
         )
         for column in report.columns
         for is_before in ((False, True) if report.before else (False,))
     ]
-    keys = [Column(FIELDS[name].title, partial(show_key, name)) for name in report.query.rows]
+    keys = [
+        link_title(Column(FIELDS[name].title, partial(show_key, name)), report.query, name, address)
+        for name in report.query.rows
+    ]
+    totals = [replace(it, sort_url="", direction="") for it in columns]
     counts = {*COUNTS} & {sum for it in report.query.columns for sum in COLUMNS[it].sums}
     counted_once = [COUNTED_ONCE] if counts and len(report.totals) > 1 else []
-    total = Column(keys[0].title, lambda row: f"All in {row.currency}")
-    tables = [("Rows", keys, shown, notes), ("Totals", [total], report.totals, counted_once)]
+    if report.query.is_converted and report.rates.into:
+        counted_once = [report.conversion_note]
+    total = Column(keys[0].title, lambda row: f"Total, {row.currency}")
+    tables = [
+        ("Rows", [*keys, *columns], shown, notes),
+        ("Totals", [total, *totals], report.totals, counted_once),
+    ]
     return [
         *(
-            Section(title, columns=[*first, *columns], rows=rows, notes=notes)
-            for title, first, rows, notes in tables
+            Section(title, columns=of_table, rows=rows, notes=notes)
+            for title, of_table, rows, notes in tables
             if shown
         ),
-        *(build_conversion(report, columns) if shown else ()),
+        *(build_conversion(report, totals) if shown else ()),
     ]
 
 
+def link_title(column: Column, query: ReportQuery, name: str, address: QueryDict | None) -> Column:
+    """The column with a title that sorts by it, if there is an address: numbers begin with
+    the largest."""
+    if address is None:
+        return column
+    by, sorted_by = query.order, query.order.removeprefix("-")
+    first, other = (name, f"-{name}") if name in query.rows else (f"-{name}", name)
+    address = address.copy()
+    address["sort"] = other if by == first else first
+    direction = "descending" if by.startswith("-") else "ascending"
+    return replace(
+        column,
+        sort_url=f"?{normalize_query(address)}",
+        direction=direction if sorted_by == name else "",
+    )
+
+
 def build_conversion(report: Report, columns: Sequence[Column]) -> Iterator[Section]:
-    """Yield the total of converted columns in one currency, if there are some."""
-    if report.converted is None:
-        return
+    """Yield the total of converted columns in one currency, if others have no such total."""
     into = report.rates.into
+    if report.converted is None or (report.query.is_converted and into):
+        return
     names = {f"{it.title}{end}" for it in report.columns if it.is_converted for end in ENDS}
     yield Section(
         f"Total, converted into {into}" if into else NO_CURRENCY,
@@ -434,7 +522,7 @@ def show_key(name: str, row: ReportRow) -> Any:
         found = row.objects[name]
         url = reverse(f"admin:tracking_{MODELS.get(name, name)}_change", args=[found.pk])
         return format_html(LINK_TEMPLATE, url, found.name or value)
-    return NONE if value is None or value == "" else value
+    return FIELDS[name].none if value is None or value == "" else value
 
 
 def show_value(column: ReportColumn, row: ReportRow, *, is_before: bool) -> Any:

@@ -9,10 +9,31 @@ from django.http import QueryDict
 from payouts.models.risk import RiskCase
 from payouts.models.runs import PayoutRun
 from payouts.models.scenarios import Scenario
+from payouts.report_columns import AGES, CONVERTED
 from payouts.services.affiliate_activity import Segment
 from tracking.models.affiliates import Affiliate
 
 DAYS = ("days", "start", "end")  # the parameters of a period
+
+
+def convert_address(query: QueryDict) -> QueryDict:
+    """The address of the report with all amounts converted."""
+    return _rename_columns(query, CONVERTED)
+
+
+def unconvert_address(query: QueryDict) -> QueryDict:
+    """The address of the report with the amounts of each currency."""
+    return _rename_columns(query, {name: it for it, name in CONVERTED.items()})
+
+
+def _rename_columns(query: QueryDict, names: Mapping[str, str]) -> QueryDict:
+    query = query.copy()
+    columns = query.getlist("columns")
+    query.setlist("columns", [*dict.fromkeys(names.get(it, it) for it in columns)])
+    if sort := query.get("sort"):
+        name = sort.removeprefix("-")
+        query["sort"] = sort[: -len(name)] + names.get(name, name)
+    return query
 
 
 class ReadyReport(NamedTuple):
@@ -25,7 +46,7 @@ class ReadyReport(NamedTuple):
     sort: str = ""
     days: str = ""
 
-    def build_query(self, kept: Mapping[str, str]) -> QueryDict:
+    def build_query(self, kept: Mapping[str, str], *, is_converted: bool = False) -> QueryDict:
         """The address of the report; `kept` are parameters of its period and filters."""
         query = QueryDict(mutable=True)
         query.update({it: kept[it] for it in kept if not (self.days and it in DAYS)})
@@ -34,14 +55,14 @@ class ReadyReport(NamedTuple):
         query["rows"], _, query["then"] = self.rows.partition(" ")
         query["compare"], query["sort"] = self.compare, self.sort
         query.setlist("columns", self.columns.split())
-        return query
+        return convert_address(query) if is_converted else query
 
     def is_of(self, query: QueryDict) -> bool:
-        """Whether an address is that of this report, whatever its period and filters."""
-        own = self.build_query({})
-        return all(
-            query.getlist(it) == own.getlist(it)
-            for it in ("rows", "then", "columns", "compare", "sort")
+        """Whether an address is that of this report, whatever its period, filters, order
+        and currency."""
+        own, query = self.build_query({}), unconvert_address(query)
+        return query.getlist("columns") == own.getlist("columns") and all(
+            query.get(it, "") == own.get(it, "") for it in ("rows", "then", "compare")
         )
 
 
@@ -106,6 +127,11 @@ QUESTIONS: Sequence[tuple[str, Sequence[ReadyReport | ListLink]]] = (
     (
         "What are customers worth after 1, 3, 6 and 12 months?",
         (
+            ReadyReport(
+                *("Revenue per customer", "affiliate"),
+                " ".join(("buyers", *(f"customer_value_{age}" for age in AGES))),
+                days="last_24_months",
+            ),
             ReadyReport(
                 *("Customers by affiliate", "affiliate months_since"),
                 "buyers conversions revenue",

@@ -108,6 +108,24 @@ def test_a_segment_filters_exports_and_actions_on_all_rows(staff_client, sales):
     assert response.context["without"] == 1  # Ada has no address
 
 
+def test_trends_show_both_figures_and_the_change(staff_client, sales):
+    client = staff_client()
+    for days, amount in ((40, "40"), (10, "10")):
+        for _ in range(5):
+            sales.create_conversion(amount, affiliate=sales.mina, at=NOW - days * DAY)
+
+    response = open_list(client, segment="falling")
+    titles, row = export_csv(client, "tracking_affiliate", segment="falling")
+
+    names = ("trend_before", "trend_now", "trend_change")
+    shown = [list_values(response, it) for it in names]
+    assert shown == [["200.00\xa0EUR"], ["50.00\xa0EUR"], ["-75.0"]]
+    line = dict(zip(titles, row, strict=True))
+    assert (line["30 days before"], line["30 days until yesterday"]) == ("200", "50")
+    assert (line["30 days before: currency"], line["Change (%)"]) == ("EUR", "-75")
+    assert "trend_change" not in open_list(client, segment="quiet").content.decode()
+
+
 def test_a_segment_is_saved_as_a_view(staff_client, sales):
     client = staff_client("viewer")
     form = {"name": "Write to them", "query": "segment=quiet"}
@@ -222,4 +240,4 @@ def test_the_plain_list_reads_only_what_its_rows_show(staff_client, sales, captu
     assert len(executed) == plain
     with capture_queries() as executed:
         sort(client, "refund_rates", "-", segment="rising", days="90")
-    assert len(executed) <= plain + 21
+    assert len(executed) <= plain + 22

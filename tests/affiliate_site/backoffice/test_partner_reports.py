@@ -2,20 +2,24 @@
 
 import csv
 import re
+from decimal import Decimal
 from html import unescape
 from io import BytesIO
 
 import openpyxl
 import pytest
 import time_machine
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils.html import strip_tags
 
+from payouts.services.exchange_rates import set_rate
 from payouts.services.report_fields import FIELDS
 from tests.affiliate_site.backoffice.form_values import get_form_values
 from tests.factories.accounts import AccountFactory
 from tests.program_scenario import CONVERSION_CREATED_AT as AT
 from tests.program_scenario import ProgramScenario
+from tracking.attribution import TrackingParameters
 
 REPORT = reverse("admin:report")
 TABLE, ROW = (re.compile(f"<{it}[ >].*?</{it}>", re.DOTALL) for it in ("table", "tr"))
@@ -29,7 +33,8 @@ BEST = MARCH | {"rows": "affiliate", "columns": ["revenue", "clicks", "cost_rati
 def sales(scenario):
     scenario.create_click()
     scenario.create_conversion("1200.5")
-    scenario.create_conversion("30", affiliate=scenario.create_enrolled_affiliate("Ada", "Lund"))
+    scenario.ada = scenario.create_enrolled_affiliate("Ada", "Lund")
+    scenario.create_conversion("30", affiliate=scenario.ada)
     return scenario
 
 
@@ -62,7 +67,7 @@ def test_shows_rows_and_totals_to_viewers(staff_client, sales):
         ["Mina Kessler", "1,200.50 EUR", "1", "10.0 %"],
         ["Ada Lund", "30.00 EUR", "0", "10.0 %"],
     ]
-    assert totals == [["Affiliate", *titles], ["All in EUR", "1,230.50 EUR", "1", "10.0 %"]]
+    assert totals == [["Affiliate", *titles], ["Total, EUR", "1,230.50 EUR", "1", "10.0 %"]]
 
 
 @pytest.mark.parametrize("rows", ["affiliate", "program", "group"])
@@ -93,19 +98,20 @@ def test_begins_with_the_best_affiliates_of_the_last_month(staff_client, sales):
 
 
 def test_each_question_leads_to_its_answers(staff_client, sales):
+    sales.create_conversion("5", customer_id="c1")
     with time_machine.travel(AT.replace(month=4), tick=False):
         client = staff_client("viewer")
         page = client.get(REPORT, BEST).content.decode()
         links = list_links(page, 'aria-label="Questions"')
 
-        assert len(links) == 24
+        assert len(links) == 25
         for title, url in links.items():
             if url.startswith("?"):
                 of_page = "start=2026-03-01&end=2026-03-31" in url
                 assert of_page != ("days=last_" in url)
                 text = client.get(REPORT + url).content.decode()
                 assert f'aria-current="page">{title}</a>' in text
-                assert "All in EUR" in text, title
+                assert "Total, EUR" in text, title
             else:
                 assert client.get(url).status_code == 200, title
 
@@ -135,7 +141,7 @@ def test_keeps_the_question_and_its_order_when_the_days_change(staff_client, sal
     assert "<h3>Who brought most revenue? Best affiliates</h3>" in page
     assert 'aria-current="page">Best affiliates</a>' in page
     assert '<details class="report-options"><summary>' in page
-    assert "<details><summary>Questions and their reports" in page
+    assert "<details><summary>All questions" in page
 
 
 def test_other_questions_keep_filters_and_chosen_days(staff_client, sales):
@@ -244,7 +250,7 @@ def test_adds_up_what_customers_spend_until_an_age(staff_client, sales):
         ("quarter", "2026 Q1"),
         ("week", "week of 2026-03-02"),
         ("day", "2026-03-04"),
-        ("group", "(none)"),
+        ("group", "no group"),
     ],
 )
 def test_names_periods_and_what_has_no_value(staff_client, sales, rows, text):
@@ -274,7 +280,7 @@ def test_says_what_is_wrong(staff_client, sales, query, text):
     response = staff_client().get(REPORT, BEST | query)
     assert response.status_code == 200
     assert text in response.content.decode()
-    assert "All in EUR" not in response.content.decode()
+    assert "Total, EUR" not in response.content.decode()
 
 
 def test_a_report_with_nothing_says_so(staff_client, sales):
@@ -316,7 +322,7 @@ def test_converts_at_rates_that_staff_set(staff_client, sales):
         ["Ada Lund", "30.00 EUR", "30.00 EUR"],
         ["Mina Kessler", "100.00 USD", "90.00 EUR"],
     ]
-    assert totals[2] == ["All in USD", "100.00 USD", "90.00 EUR"]
+    assert totals[2] == ["Total, USD", "100.00 USD", "90.00 EUR"]
     assert converted == [["Revenue, converted"], ["1,320.50 EUR"]]
     page = client.get(REPORT, query).content.decode()
     assert "Total, converted into EUR" in page
@@ -334,3 +340,110 @@ def test_converts_at_rates_that_staff_set(staff_client, sales):
     assert not account.exchange_rates.exists()
     page = client.get(REPORT, query).content.decode()
     assert "Without a rate, so in no converted number: EUR, USD." in page
+
+
+@pytest.fixture
+def dollars(sales):
+    """Mina has sold in dollars, too."""
+    account = sales.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.5"), at=AT)
+    sales.create_conversion("3000", currency="USD", affiliate=sales.ada)
+    return sales
+
+
+def read_query(url):
+    return dict(QueryDict(url.removeprefix("?")).lists())
+
+
+def find_link(page, text):
+    [url] = re.findall(f'<a href="([^"]*)"[^>]*>\\s*{text}\\s*</a>', page)
+    return unescape(url)
+
+
+def test_a_button_shows_all_amounts_in_one_currency_and_back(staff_client, dollars):
+    client = staff_client()
+    columns = ["revenue", "conversions", "commissions"]
+    query = BEST | {"columns": columns, "sort": "-revenue", "compare": "previous"}
+
+    page = client.get(REPORT, query).content.decode()
+    url = find_link(page, "Show all amounts in EUR")
+    rows, totals = read_tables(client, read_query(url))
+    converted = client.get(REPORT + url).content.decode()
+
+    assert [row[:2] for row in rows] == [
+        ["Affiliate", "Revenue, converted"],
+        ["Ada Lund", "1,530.00 EUR"],
+        ["Mina Kessler", "1,200.50 EUR"],
+    ]
+    assert totals[1][:2] == ["Total, EUR", "2,730.50 EUR"]
+    assert converted.count("Converted at your own rates of the day named") == 1
+    assert "Who brought most revenue? Best affiliates</h3>" in converted
+    other = list_links(converted, 'aria-label="Questions"')["Coupons"]
+    assert "columns=revenue_converted&columns=conversions&columns=average_order_conv" in other
+    back = read_query(find_link(converted, "Show each currency"))
+    assert back["columns"] == columns
+    assert back["sort"] == ["-revenue"]
+    assert "Show all amounts" not in client.get(REPORT, query | {"program": "x"}).content.decode()
+
+
+def test_titles_sort_the_table(staff_client, sales):
+    client = staff_client()
+
+    def read(query):
+        page = client.get(REPORT, query).content.decode()
+        head = page[page.index("<thead>") : page.index("</thead>")]
+        links = dict(re.findall('<a href="([^"]*)">([^<]*)</a>', head))
+        names = [row[0] for row in read_tables(client, query)[0][1:]]
+        marks = re.findall('aria-sort="([a-z]*)"><a [^>]*>([^<]*)<', head)
+        return names, marks, {text: read_query(unescape(url)) for url, text in links.items()}
+
+    names, marks, links = read(BEST)
+    assert (names, marks) == (["Mina Kessler", "Ada Lund"], [("descending", "Revenue")])
+    sorts = [it["sort"] for it in links.values()]
+    assert sorts == [["affiliate"], ["revenue"], ["-clicks"], ["-cost_ratio"]]
+    names, marks, links = read(links["Revenue"])
+    assert (names, marks) == (["Ada Lund", "Mina Kessler"], [("ascending", "Revenue")])
+    assert links["Revenue"]["sort"] == ["-revenue"]
+    names, marks, links = read(links["Affiliate"])
+    assert (names, marks) == (["Ada Lund", "Mina Kessler"], [("ascending", "Affiliate")])
+    assert links["Affiliate"]["sort"] == ["-affiliate"]
+    assert links["Affiliate"]["start"] == ["2026-03-01"]
+
+
+def test_what_came_without_a_link_stands_last_without_rates(staff_client, sales):
+    [code] = sales.account.referral_codes.filter(enrollment__affiliate=sales.mina.affiliate)
+    click = sales.create_click()
+    parameters = TrackingParameters(click_id=str(click.public_id))
+    sales.create_conversion("7", parameters=parameters)
+    client = staff_client()
+    query = MARCH | {"rows": "link", "columns": ["revenue", "conversions", "clicks"]}
+    query["columns"] += ["conversion_rate", "epc"]
+
+    rows, totals = read_tables(client, query)
+    page = client.get(REPORT, query).content.decode()
+    file = client.get(REPORT, query | {"format": "csv"}).content.decode("utf-8-sig")
+
+    assert rows[1:] == [
+        [code.code, "7.00 EUR", "1", "2", "50.0 %", "0.35 EUR"],
+        ["no link", "1,230.50 EUR", "2", "0", "-", "-"],
+    ]
+    assert totals[1][4] == "150.0 %"
+    assert "Rows without a value show no numbers by click" in page
+    assert [line[0] for line in csv.reader(file.splitlines())] == ["Link", code.code, ""]
+
+
+def test_a_question_keeps_its_reports_and_the_next_one_at_hand(staff_client, sales):
+    client = staff_client("viewer")
+    first = client.get(REPORT).content.decode()
+    assert "Reports of this question" not in first
+    months = list_links(first, 'aria-label="Questions"')["Months"]
+    page = client.get(REPORT + months).content.decode()
+
+    links = list_links(page, 'aria-label="Reports of this question"')
+
+    assert page.count('aria-current="page">Months</a>') == 2
+    assert [*links] == ["Best affiliates", "Next: What works best?"]
+    page = client.get(REPORT + links["Next: What works best?"]).content.decode()
+    assert "<h3>What works best? Links</h3>" in page

@@ -53,8 +53,12 @@ def test_a_saved_report_is_a_link_to_days_that_move(staff_client, account):
 def test_the_team_sees_a_shared_report_and_only_its_user_removes_it(staff_client, account):
     owner, colleague = staff_client("owner"), staff_client("viewer")
     save(owner, "Ours", is_shared="on")
-    save(owner, "Mine")
+    save(owner, "Mine", mailed_every="week")
 
+    own = owner.get(f"{REPORT}?{BEST}").content.decode()
+    [asked] = re.findall("<p>(Remove “Mine”.*?)</p>", own)
+    assert asked == "Remove “Mine”? Its mails end."
+    assert "<p>Remove “Ours”, which the team sees?</p>" in own
     page = colleague.get(f"{REPORT}?{BEST}").content.decode()
 
     assert ">Ours</a>" in page

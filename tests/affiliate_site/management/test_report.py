@@ -93,7 +93,7 @@ def test_files_say_at_which_rates_they_convert(sales):
     titles, *rows = csv.reader(text.splitlines())
 
     assert titles[-1] == "Revenue, converted (EUR, own rates of 2026-03-04)"
-    assert [row[2:] for row in rows] == [["EUR", "20.5"], ["USD", "18.45"]]
+    assert [row[2:] for row in rows] == [["EUR", "38.95"]]
     result = run_json_command("report", *ARGUMENTS, "--columns", "revenue_converted")
     assert result["converted"]["revenue_converted"] == 38.95
 

@@ -6,7 +6,15 @@ from decimal import Decimal
 import pytest
 
 from accounts.services.accounts import update_settings
-from payouts.services.affiliate_activity import Activity, Segment, filter_segment, find_activity
+from payouts.services.affiliate_activity import (
+    Activity,
+    Segment,
+    Trend,
+    filter_segment,
+    find_activity,
+    find_trends,
+)
+from payouts.services.exchange_rates import set_rate
 from payouts.services.refunds import refund_conversion
 from payouts.services.statistics import calculate_performance, load_statistics
 from payouts.statistics import get_last_days
@@ -111,6 +119,35 @@ def test_several_currencies_compare_numbers_of_sales(scenario, account, enroll):
 
     assert list_names(account, Segment.RISING) == ["Both", "Dollars"]
     assert list_names(account, Segment.FALLING) == []
+
+
+def test_several_currencies_are_compared_at_their_rates(scenario, account, enroll):
+    """A tenth of the revenue with as many sales falls; without a rate, sales count."""
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.5"), at=AT)
+    both = enroll("Both", *((40, "100"), (10, "10")) * 5)
+    other = enroll("Yen", *((40, "100"), (10, "10")) * 5)
+    rising = enroll("Rising", *((40, "100"), (10, "100")) * 5)
+    for affiliate, currency, days, amount in (
+        (both, "USD", 10, "90.01"),
+        (rising, "USD", 10, "500"),
+        (other, "JPY", 10, "90"),
+    ):
+        at = AT - days * DAY
+        scenario.create_conversion(amount, affiliate=affiliate, currency=currency, at=at)
+    affiliates = [it.affiliate.pk for it in (both, other, rising, scenario.mina)]
+
+    assert list_names(account, Segment.FALLING) == ["Both"]
+    assert list_names(account, Segment.RISING) == ["Rising"]
+    found = find_trends(account, affiliates, at=AT)
+    assert [found[it] for it in affiliates] == [
+        Trend(Decimal(500), Decimal("95.01"), "EUR"),  # 50 and 45.005
+        Trend(Decimal(5), Decimal(6), ""),
+        Trend(Decimal(500), Decimal(750), "EUR"),
+        Trend(Decimal(0), Decimal(0), ""),
+    ]
+    assert [found[it].change for it in affiliates] == [Decimal("-81.0"), 20, 50, None]
 
 
 def test_segments_are_of_the_account(account, other_account, enroll):

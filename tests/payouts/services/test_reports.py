@@ -470,6 +470,50 @@ def test_cohorts_are_filtered_by_affiliate_month_and_age(buyers):
             build(buyers.account, "program", "revenue", SPRING, filters=filters)
 
 
+def test_customers_are_worth_what_they_spend_until_an_age(buyers):
+    """Until May, nobody is three months old; those of a month that was cut count nowhere."""
+    columns = "customer_value_1 customer_value_3 buyers"
+    to_june = Period(SPRING.first, date(2026, 6, 30))
+
+    spring, june, cut = (
+        build(buyers.account, "affiliate", columns, period, sort="affiliate")
+        for period in (SPRING, to_june, Period(date(2026, 3, 2), to_june.last))
+    )
+    groups = build(buyers.account, "program", columns, to_june)
+    cohorts = build(buyers.account, "cohort", columns, to_june)
+
+    # c1 spent 30 and c3 480 until month 1; c1 70 until month 3.
+    assert list_values(spring) == [
+        ("minakessler", "EUR", 255, None, 2),
+        ("odettevarga", "EUR", 80, None, 1),
+    ]
+    assert list_values(june) == [
+        ("minakessler", "EUR", 255, 70, 2),
+        ("odettevarga", "EUR", 80, 80, 1),
+    ]
+    assert [*june.totals[0].values.values()] == [Decimal("196.67"), 75, 3]
+    assert groups.rows[0].values == june.totals[0].values
+    assert list_values(cut)[0] == ("minakessler", "EUR", 480, None, 2)
+    assert list_values(cohorts) == [
+        (MARCH_1, "EUR", 55, 75, 2),
+        (APRIL_1, "EUR", 480, None, 1),
+    ]
+
+
+def test_customers_who_pay_in_two_currencies_are_worth_both(buyers):
+    account = buyers.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.5"), at=LATER)
+    buyers.create_conversion("7", currency="USD", customer_id="c1", at=AT)
+
+    report = build(account, "affiliate", "customer_value_1_converted", SPRING)
+
+    values = {row.keys["affiliate"]: row.values for row in report.rows}
+    assert values["minakessler"] == {"customer_value_1_converted": Decimal("256.75")}
+    assert report.totals[0].values == {"customer_value_1_converted": Decimal("197.83")}
+
+
 def test_repeat_rates_count_each_customer_once(buyers):
     report = build(buyers.account, "affiliate", "buyers repeat_rate", SPRING, sort="affiliate")
     months = build(buyers.account, "month", "buyers repeat_rate", SPRING)
@@ -664,10 +708,73 @@ def test_converted_columns_add_up_in_the_currency_of_the_account(scenario, odett
         "revenue_converted": Decimal("16.21"),
         "commissions_converted": Decimal("1.62"),
     }
-    assert report.converted.before == dict.fromkeys(report.converted.values)
+    assert report.converted.before == dict.fromkeys(report.converted.values, 0)
     assert report.missing == ["JPY"]
     assert report.conversion_note == (
         "Converted at your own rates of the day named: 1 USD = 0.123 EUR of 2026-03-14."
         " Without a rate, so in no converted number: JPY."
     )
     assert build(account, "affiliate", "revenue").converted is None
+
+
+def test_a_report_of_converted_amounts_has_one_row_of_each_group(scenario, odette):
+    account = scenario.account
+    account.default_currency = "EUR"
+    account.save()
+    set_rate(account, currency="USD", rate=Decimal("0.5"), at=LATER)
+    scenario.create_click(at=AT)
+    scenario.create_click(odette, at=AT)
+    for amount, currency, customer in (
+        ("5", "EUR", "c1"),
+        ("0.01", "USD", "c1"),
+        ("0.01", "USD", "c2"),
+        ("900", "JPY", "c1"),
+    ):
+        scenario.create_conversion(amount, currency=currency, customer_id=customer)
+    scenario.create_conversion("7", affiliate=odette)
+    scenario.create_conversion("9", currency="USD", at=AT - 28 * DAY)
+    columns = (
+        "revenue_converted commissions_converted average_order_converted epc_converted"
+        " cost_ratio conversions clicks buyers time_to_conversion"
+    )
+
+    report = build(account, "affiliate", columns, compare="previous")
+
+    # 900 JPY have no rate: they are in no amount, and in all counts.
+    assert list_values(report) == [
+        ("odettevarga", "EUR", 7, Decimal("0.7"), 7, Decimal("0.7"), 10, 1, 1, 0, None),
+        (
+            *("minakessler", "EUR", Decimal("5.01"), Decimal("0.5")),
+            *(Decimal("1.67"), Decimal("0.5"), 10, 4, 1, 2, None),
+        ),
+    ]
+    [total] = report.totals
+    assert total.currency == "EUR"
+    assert [*total.values.values()][:2] == [Decimal("12.01"), Decimal("1.2")]
+    assert [*total.values.values()][5:8] == [5, 2, 2]
+    assert total.values | report.converted.values == total.values
+    assert [row.before["revenue_converted"] for row in report.rows] == [0, Decimal("4.5")]
+    assert total.before["revenue_converted"] == Decimal("4.5")
+    assert report.missing == ["JPY"]
+    account.default_currency = ""
+    account.save()
+    found = list_values(build(account, "affiliate", "revenue_converted", sort="affiliate"))
+    assert found == [
+        *(("minakessler", currency, None) for currency in ("EUR", "JPY", "USD")),
+        ("odettevarga", "EUR", None),
+    ]
+
+
+def test_times_to_conversion_are_of_all_currencies_if_amounts_are_converted(scenario):
+    account = scenario.account
+    account.default_currency = "EUR"
+    account.save()
+    for minutes, currency in ((1, "EUR"), (2, "USD"), (3, "USD"), (60, "EUR")):
+        click = scenario.create_click(at=AT - timedelta(minutes=minutes))
+        parameters = TrackingParameters(click_id=str(click.public_id))
+        scenario.create_conversion("5", currency=currency, parameters=parameters)
+
+    report = build(account, "affiliate", "revenue_converted time_to_conversion")
+
+    assert list_values(report) == [("minakessler", "EUR", 10, 120)]
+    assert report.totals[0].values == report.rows[0].values

@@ -93,17 +93,28 @@ def test_says_at_which_rates_it_converts(api, sales):
     set_rate(account, currency="USD", rate=Decimal("0.9"), at=NOW)
     sales.create_conversion("900", currency="JPY")
 
-    response = api.get(f"/reports/?{MARCH}&rows=program&columns=revenue_converted&sort=program")
+    columns = "revenue_converted,revenue"
+    response = api.get(f"/reports/?{MARCH}&rows=program&columns={columns}&sort=program")
+    alone = api.get(f"/reports/?{MARCH}&rows=program&columns=revenue_converted")
 
     program = f'"program":"{sales.program.slug}","program_name":"{sales.program.title}",'
-    values = [("EUR", "20.5"), ("JPY", "null"), ("USD", "18.45")]
-    rows = [f'"currency":"{it}","revenue_converted":{value}}}' for it, value in values]
-    assert response.content.decode() == (
-        f'{{"rows":[{",".join("{" + program + it for it in rows)}],'
-        f'"totals":[{",".join("{" + it for it in rows)}],'
+    values = [("EUR", "20.5", "20.5"), ("JPY", "null", "900"), ("USD", "18.45", "20.5")]
+    rows = [
+        f'"currency":"{it}","revenue_converted":{value},"revenue":{amount}}}'
+        for it, value, amount in values
+    ]
+    converted = (
         '"from":"2026-03-01","to":"2026-03-31","limited":null,'
         '"converted":{"currency":"EUR","revenue_converted":38.95,'
         '"rates":[{"currency":"USD","rate":0.9,"set_on":"2026-03-04"}],"missing":["JPY"]}}'
+    )
+    assert response.content.decode() == (
+        f'{{"rows":[{",".join("{" + program + it for it in rows)}],'
+        f'"totals":[{",".join("{" + it for it in rows)}],{converted}'
+    )
+    whole = '"currency":"EUR","revenue_converted":38.95}'
+    assert alone.content.decode() == (
+        f'{{"rows":[{{{program}{whole}],"totals":[{{{whole}],{converted}'
     )
 
 
