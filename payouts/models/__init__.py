@@ -4,7 +4,7 @@ from payouts.models.alerts import Alert
 from payouts.models.bonuses import Bonus
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission, PaymentAllocation
-from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats
+from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats, MonthlyStats
 from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRule
 from payouts.models.exchange_rates import ExchangeRate
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
@@ -36,6 +36,7 @@ __all__ = [
     "LedgerAccount",
     "LedgerDigest",
     "Level",
+    "MonthlyStats",
     "Payment",
     "PaymentAllocation",
     "PayoutFile",

@@ -1,4 +1,5 @@
-"""DailyStats: the numbers of a day; DailyLandingPageClicks: clicks by landing page."""
+"""DailyStats: the numbers of a day; MonthlyStats: their sums; DailyLandingPageClicks:
+clicks by landing page."""
 
 from typing import Any
 
@@ -11,22 +12,17 @@ from tracking.models.affiliates import Affiliate
 from tracking.models.programs import Program
 
 
-class DailyStats(TenantModel):
-    """The numbers of one day, by program, affiliate and currency.
+class StoredStats(TenantModel):
+    """Numbers by program, affiliate and currency.
 
     Clicks and customers have no currency (`""`), payments no program, clicks of a
     prospect no affiliate. An amount is null if there was nothing to add up.
-    Every stored day has a row without program, affiliate and currency. All rows of a
-    day are of one `time_zone`: those of a former zone of the account count no more.
-    `sold` is what its conversions were first, with removed ones, `kept` what is left of
-    that. In the row of the day `sold` is 0, and null if a release before stored it.
+    `sold` is what conversions were first, with removed ones, `kept` what is left of that.
     """
 
     not_exported = "counts of other rows; made again when somebody looks"
 
-    account = models.ForeignKey(Account, models.PROTECT, related_name="daily_stats", db_index=False)
     day = models.DateField()
-    time_zone = models.CharField(max_length=64, db_default="UTC")
     program = models.ForeignKey(
         Program, models.PROTECT, null=True, related_name="+", db_index=False
     )
@@ -44,6 +40,24 @@ class DailyStats(TenantModel):
     commissions_approved = AmountField(null=True)  # type: ignore[misc]
     commissions_disapproved = AmountField(null=True)  # type: ignore[misc]
     paid = AmountField(null=True)  # type: ignore[misc]
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.program_id} {self.affiliate_id} {self.currency}"
+
+
+class DailyStats(StoredStats):
+    """The numbers of one day.
+
+    Every stored day has a row without program, affiliate and currency. All rows of a
+    day are of one `time_zone`: those of a former zone of the account count no more. In
+    the row of the day `sold` is 0, and null if a release before stored it.
+    """
+
+    account = models.ForeignKey(Account, models.PROTECT, related_name="daily_stats", db_index=False)
+    time_zone = models.CharField(max_length=64, db_default="UTC")
 
     class Meta:
         constraints = [
@@ -65,8 +79,34 @@ class DailyStats(TenantModel):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.day} {self.program_id} {self.affiliate_id} {self.currency}"
+
+class MonthlyStats(StoredStats):
+    """The sums of all stored days of a month, whose first one is `day`.
+
+    The row without program, affiliate and currency has the `days_key`: the sum of the
+    primary keys of such rows of the days that were added up. The sums count while it is
+    that of the stored days: `payouts.services.stored_months`.
+    """
+
+    account = models.ForeignKey(
+        Account, models.PROTECT, related_name="monthly_stats", db_index=False
+    )
+    days_key = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                "account",
+                "day",
+                Coalesce("program", 0),
+                Coalesce("affiliate", 0),
+                "currency",
+                name="one_row_of_monthly_stats",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["account", "affiliate", "day"], name="months_of_affiliate"),
+        ]
 
 
 class DailyLandingPageClicks(TenantModel):

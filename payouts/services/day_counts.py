@@ -30,6 +30,7 @@ from tracking.models.customers import Customer
 
 MAX_AMOUNT = Decimal(MAX_SCALED_AMOUNT).scaleb(-SCALE)  # of a column
 COMMISSIONS = {status: f"commissions_{status}" for status in CommissionStatus.values}
+COUNTS = ("clicks", "customers", "conversions")
 AMOUNTS = ("revenue", *COMMISSIONS.values(), "paid")
 ALL_AMOUNTS = (*AMOUNTS, "sold", "kept")
 FIRST_AMOUNT = Coalesce("first_amount", "amount")

@@ -552,9 +552,10 @@ def _read_stored(
 ) -> list[Period]:
     """Add what stored days have to the groups. Returns the days that are not stored."""
     statistics = load_statistics(account, period.days, at=at, kinds=())
-    rows = statistics.select_stored(account.daily_stats.all(), period.days)
+    has_days = not {"day", "week"}.isdisjoint(query.rows)
     reading = Reading(STORED_DAYS, {name: STORED_SUMS[name] for name in sorted(needed)})
-    _read(account, query.rows, rows, reading, filters, groups)
+    for rows in statistics.select_sums(period.days, has_days=has_days):
+        _read(account, query.rows, rows, reading, filters, groups)
     return _list_runs([counted.day for counted in statistics.counted])
 
 

@@ -5,8 +5,8 @@ today, are counted for each reader.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from time import monotonic
@@ -24,11 +24,13 @@ from payouts.services.day_counts import (
     ALL_AMOUNTS,
     AMOUNTS,
     COUNTED_KINDS,
+    COUNTS,
     CountedDay,
     count_day,
 )
 from payouts.services.payables import get_payable_balances, get_pending
 from payouts.services.stored_days import find_stored_days, store_days
+from payouts.services.stored_months import find_stored_months, list_months, store_months
 from payouts.statistics import (
     AffiliateTotals,
     Period,
@@ -38,7 +40,6 @@ from payouts.statistics import (
 )
 from tracking.amounts import ExactSum
 
-COUNTS = ("clicks", "customers", "conversions")
 MAX_SECONDS = 10  # that one call counts days that are over
 
 
@@ -49,6 +50,7 @@ class Statistics:
 
     account: Account
     counted: Sequence[CountedDay]
+    stored: Mapping[date, int] = field(default_factory=dict)  # `find_stored_days`
 
     def totals_by_day(
         self,
@@ -154,18 +156,29 @@ class Statistics:
         program: int | None,
     ) -> Iterator[Any]:
         """Yield tuples of the columns `by` and the sums `of`; keys may be repeated."""
-        rows = self.select_stored(self.account.daily_stats.all(), days)
-        if affiliates is not None:
-            rows = rows.filter(affiliate__in=affiliates)
-        if program is not None:
-            rows = rows.filter(program=program)
         sums = [ExactSum(name) if name in ALL_AMOUNTS else Sum(name) for name in of]
-        yield from rows.values_list(*by).annotate(*sums)
+        for rows in self.select_sums(days, has_days="day" in by):
+            if affiliates is not None:
+                rows = rows.filter(affiliate__in=affiliates)
+            if program is not None:
+                rows = rows.filter(program=program)
+            yield from rows.values_list(*by).annotate(*sums)
         for counted in self._counted(days):
             for row in counted.stats:
                 is_of_affiliates = affiliates is None or row.affiliate_id in affiliates
                 if is_of_affiliates and program in (None, row.program_id):
                     yield tuple(getattr(row, name) for name in (*by, *of))
+
+    def select_sums(self, days: Sequence[date], *, has_days: bool) -> list[QuerySet[Any]]:
+        """Return the stored rows whose sums are those of these days; unless the result
+        `has_days`, those of whole months in place of their days."""
+        months = {} if has_days else list_months(days)
+        whole = find_stored_months(self.account, self.stored, months)
+        others = [day for day in days if day.replace(day=1) not in whole]
+        parts = [self.select_stored(self.account.daily_stats.all(), others)]
+        if whole:
+            parts.append(self.account.monthly_stats.filter(day__in=whole).order_by())
+        return parts
 
     def select_stored(self, rows: QuerySet[Any], days: Sequence[date]) -> QuerySet[Any]:
         """Return the rows of these days, which may have a gap, except the `counted`
@@ -244,25 +257,34 @@ def load_statistics(
         count_day(account, day, kinds=kinds, by_program=by_program, affiliate=affiliate)
         for day in open_days
     ]
-    return Statistics(account, counted)
+    return Statistics(account, counted, stored)
 
 
 def store_past_days(account: Account, *, at: datetime) -> Iterator[None]:
-    """Store all days that are over, the last ones first, so that no page has to count
-    them; yields after each step of about a second."""
-    for _ in store_days(account, list_missing_days(account, at=at)):
-        yield
+    """Store all days that are over, the last ones first, and the sums of whole months, so
+    that no page has to count them; yields after each step of about a second."""
+    closed = _list_closed_days(account, at=at)
+    stored = find_stored_days(account, closed)
+    if missing := [day for day in closed if day not in stored]:
+        for _ in store_days(account, missing):
+            yield
+        stored = find_stored_days(account, closed)
+    yield from store_months(account, stored)
 
 
 def list_missing_days(account: Account, *, at: datetime) -> list[date]:
     """List the days that are over and not stored, or stale, the last ones first."""
+    closed = _list_closed_days(account, at=at)
+    stored = find_stored_days(account, closed)
+    return [day for day in closed if day not in stored]
+
+
+def _list_closed_days(account: Account, *, at: datetime) -> list[date]:
     first = find_first_day(account)
     if first is None:
         return []
     days = Period(first, account.get_day(at)).days
-    closed = [day for day in reversed(days) if is_closed(day, account.zone, at=at)]
-    stored = find_stored_days(account, closed)
-    return [day for day in closed if day not in stored]
+    return [day for day in reversed(days) if is_closed(day, account.zone, at=at)]
 
 
 def find_first_day(account: Account) -> date | None:

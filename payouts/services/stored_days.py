@@ -32,10 +32,11 @@ from payouts.services.day_counts import CountedDay, count_days
 BATCH_DAYS, BATCH_ROWS = 10, 5_000
 
 
-def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
-    """Those of these days that are stored and not stale, in one statement."""
+def find_stored_days(account: Account, days: Sequence[date]) -> dict[date, int]:
+    """Those of these days that are stored and not stale, in one statement; with the
+    primary key of their first row, which is another one for each count."""
     if not days:
-        return set()
+        return {}
     stored = account.daily_stats.filter(
         ~Exists(_list_marks_that_count(account).filter(day=OuterRef("day"))),
         time_zone=account.time_zone,
@@ -45,7 +46,7 @@ def find_stored_days(account: Account, days: Sequence[date]) -> set[date]:
         affiliate=None,
         currency="",
     )
-    return set(stored.values_list("day", flat=True))
+    return dict(stored.values_list("day", "pk"))
 
 
 class StoredBatch(NamedTuple):

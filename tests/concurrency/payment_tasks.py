@@ -14,12 +14,15 @@ from payouts.services.payout_limits import remove_minimum, set_minimum
 from payouts.services.payout_results import apply_payout_results
 from payouts.services.payout_runs import take_out
 from payouts.services.payout_settings import top_up_payout_balance
+from payouts.services.reports import ReportQuery, build_report
 from payouts.services.risk_cases import clear_case, evaluate_rules, store_facts
 from payouts.services.risk_rules import RiskFact
 from payouts.services.run_confirmation import confirm_run
+from payouts.statistics import Period
 
 AT = datetime(2026, 3, 4, 9, 15, 27, tzinfo=UTC)
 LATER = AT + timedelta(days=9)
+MONTHS_LATER = AT + timedelta(days=70)
 
 
 def pay_batches(account, *, batches):
@@ -87,6 +90,27 @@ def load_statistics(account, *, day, times):
         statistics.load_statistics(account, [date.fromisoformat(day)], at=LATER)
 
 
+def store_statistics(account, *, times):
+    """Store past days and months, as the worker does months later."""
+    for _ in range(times):
+        for _step in statistics.store_past_days(account, at=MONTHS_LATER):
+            pass
+
+
+def report_approved(account, *, times):
+    """Read the approved commissions of all days; returns each amount."""
+    period = Period(AT.date(), MONTHS_LATER.date())
+    query = ReportQuery(["affiliate"], ["commissions_approved"], period)
+    reports = [build_report(account, query, at=MONTHS_LATER) for _ in range(times)]
+    return [int(report.totals[0].values["commissions_approved"]) for report in reports]
+
+
+def approve_each(account, *, commissions):
+    """Approve commissions of an earlier month, one after the other."""
+    for commission in commissions:
+        approve_commission(account, commission_id=commission, at=MONTHS_LATER)
+
+
 def confirm_payout_run(account, *, run):
     return run_and_report(confirm_run, account, pk=run)
 
@@ -136,6 +160,9 @@ PAYMENT_TASKS = {
     "release_commissions": release_commissions,
     "set_minimums": set_minimums,
     "load_statistics": load_statistics,
+    "store_statistics": store_statistics,
+    "report_approved": report_approved,
+    "approve_each": approve_each,
     "confirm_payout_run": confirm_payout_run,
     "evaluate_risk_rules": evaluate_risk_rules,
     "open_risk_case": open_risk_case,

@@ -11,14 +11,17 @@ import pytest
 import time_machine
 from django.db import transaction
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from accounts.days import A_DAY
 from payouts.report_columns import COLUMNS, CONVERTED, SUMMED_AMOUNTS, TIMES
 from payouts.services.bonuses import grant_bonuses
 from payouts.services.exchange_rates import set_rate
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import ReportQuery, build_report
+from payouts.services.statistics import store_past_days
 from payouts.statistics import Period
-from tests.properties.test_same_numbers import AT, NOW, WHOLE, History, steps
+from tests.properties.test_same_numbers import AT, History, steps
 
 pytestmark = pytest.mark.integration
 
@@ -30,6 +33,7 @@ OF_ROWS = {
     *(name for name in COLUMNS if name.startswith("customer_value_")),
 }
 BY = ("month", "program", "affiliate", "group")
+HALF, END = (AT + timedelta(days=number) for number in (62, 90))  # in May and June
 ZERO = Decimal(0)
 RATE = Decimal("0.91234567")  # of a dollar
 CENT = Decimal("0.01")
@@ -42,10 +46,18 @@ def get_program(row):
     return row.program
 
 
+class LongHistory(History):
+    """A history that goes on into the month after the next one."""
+
+    def wait(self, days):
+        self.at = min(self.at + A_DAY * 15 * days, END)
+
+
 def get_key(row, names):
+    day = row.account.get_day(row.created_at)
     found = {
-        "month": row.created_at.date().replace(day=1),
-        "day": row.created_at.date(),
+        "month": day.replace(day=1),
+        "day": day,
         "program": get_program(row).slug,
         "affiliate": row.affiliate.slug,
         "group": row.affiliate.group and row.affiliate.group.public_id,
@@ -87,7 +99,7 @@ def count_rows(account, names):
 
 def read_report(account, query, columns):
     """The columns by group and currency, without rows in which nothing is."""
-    report = build_report(account, replace(query, columns=columns), at=NOW)
+    report = build_report(account, replace(query, columns=columns), at=END)
     rows = {(tuple(row.keys.values()), row.currency): row.values for row in report.rows}
     assert len(rows) == len(report.rows)
     compare_converted(report)
@@ -130,9 +142,9 @@ def compare_one_row(account, query, counted):
     """A report whose amounts are all converted: one row of each group, added up."""
     columns = ["clicks", "customers", "conversions", "buyers", "cost_ratio"]
     columns += [it for it in CONVERTED.values() if it not in OF_ROWS]
-    report = build_report(account, replace(query, columns=columns), at=NOW)
+    report = build_report(account, replace(query, columns=columns), at=END)
     without_buyers = [it for it in columns if it != "buyers"]
-    of_days = build_report(account, replace(query, columns=without_buyers), at=NOW)
+    of_days = build_report(account, replace(query, columns=without_buyers), at=END)
     rows = {tuple(row.keys.values()): row.values for row in report.rows}
     customers = read_customers(account, query.rows)
     assert len(rows) == len(report.rows)
@@ -160,7 +172,8 @@ def compare_one_row(account, query, counted):
 
 
 def compare(account, names):
-    query = ReportQuery(names, ["clicks"], Period(WHOLE.first - timedelta(days=9), WHOLE.last))
+    period = Period(AT.date() - timedelta(days=9), account.get_day(END))
+    query = ReportQuery(names, ["clicks"], period)
     counted = count_rows(account, names)
     of_rows = read_report(account, query, [*COLUMNS])
     assert {*of_rows} == {*counted}
@@ -190,22 +203,40 @@ def compare(account, names):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(steps)
-def test_reports_are_a_full_count(db, steps):
-    with time_machine.travel(NOW, tick=False), transaction.atomic():
-        history = History()
+@given(steps, steps, st.sampled_from(("UTC", "Pacific/Kiritimati", "Pacific/Pago_Pago")))
+def test_reports_are_a_full_count(db, steps, later_steps, time_zone):
+    """Of days and whole months that are stored, stale, or of another time zone."""
+    with time_machine.travel(END, tick=False), transaction.atomic():
+        history = LongHistory()
         account = history.account
         account.default_currency = "EUR"
         account.save()
-        set_rate(account, currency="USD", rate=RATE, at=NOW)
+        set_rate(account, currency="USD", rate=RATE, at=END)
         group = account.affiliate_groups.create(public_id="ag_gold", title="Gold")
         history.people[0][1].affiliate.update_row(group=group)
+        history.click(0, 0)
         for name, *arguments in steps:
             getattr(history, name)(*arguments)
-        grant_bonuses(account, at=NOW)
-        for names in [("day",), *((it,) for it in BY), *combinations(BY, 2)]:
+        history.at = max(history.at, HALF)
+        store(account, at=history.at)
+        assert account.monthly_stats.exists()
+        for name, *arguments in later_steps:
+            getattr(history, name)(*arguments)
+        grant_bonuses(account, at=END)
+        account.time_zone = time_zone
+        account.save()
+        for names in [("day",), *((it,) for it in BY)]:
+            compare(account, names)
+        store(account, at=END)
+        assert account.monthly_stats.exists()
+        for names in [*((it,) for it in BY), *combinations(BY, 2)]:
             compare(account, names)
         transaction.set_rollback(True)
+
+
+def store(account, *, at):
+    for _ in store_past_days(account, at=at):
+        pass
 
 
 def test_all_fields_that_days_store_are_compared():

@@ -47,6 +47,7 @@ MODELS_WITHOUT_ADMIN = {
     "payouts.Refund": "shown on the page of its conversion",
     "payouts.DailyLandingPageClicks": "summed on the dashboard",
     "payouts.DailyStats": "summed on the dashboard",
+    "payouts.MonthlyStats": "summed in reports",
     "payouts.LedgerDigest": "printed by check_ledger",
     "payouts.DocumentSequence": "the last number of documents",
     "payouts.PaymentAllocation": "shown in the timeline of its customer",
