@@ -168,8 +168,11 @@ def _select_trend(account: Account, segment: Segment, *, at: datetime) -> QueryS
     days = Period(now.previous.first, now.last)
     rates = load_rates(account)
     has_rate = Q(currency__in=[rates.into, *rates.rates])
-    weights = (When(currency=it, then=Value(float(row.rate))) for it, row in rates.rates.items())
-    weight = Case(*weights, default=Value(1.0), output_field=FloatField())
+    weights = [
+        When(currency=it, then=Value(row.rate, output_field=FloatField()))
+        for it, row in rates.rates.items()
+    ]
+    weight = Case(*weights, default=Value(1.0))
     load_statistics(account, days.days, at=at, kinds=())  # counts days that are not stored
     is_now = Q(day__gte=now.first)
     has_revenue = Q(revenue__gt=0)
