@@ -55,6 +55,7 @@ from payouts.services.statistics import load_statistics
 from payouts.statistics import get_last_days
 from tracking.models.applications import ProgramInvitation
 from tracking.models.programs import Program, Visibility
+from tracking.services.portal_settings import build_portal_url, get_portal_settings
 
 PERIOD_DAYS = 30  # of the numbers, today included
 TOP_AFFILIATES = 5
@@ -138,7 +139,7 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
         """The program in numbers, words and tables."""
         return list_results(row, timezone.now()) | {
             "affiliate_counts": list_affiliate_counts(row),
-            "rules": list_rules(row),
+            "rules": [*list_rules(row), *list_portal_pages(row)],
             "rate_tables": list(list_rate_tables(request.user, row)),
             "snippet": render_snippet(row.account),
         }
@@ -240,6 +241,14 @@ def list_affiliate_counts(program: Program) -> list[tuple[str, int, str]]:
         ("to review", numbers["waiting"], f"{url}&approved=pending"),
         ("disapproved", numbers["disapproved"], f"{url}&approved=disapproved"),
     ]
+
+
+def list_portal_pages(program: Program) -> list[tuple[str, str]]:
+    """Where people find the program, if they need no invitation."""
+    is_open = get_portal_settings(program.account).is_open
+    if not is_open or program.visibility == Visibility.PRIVATE or program.archived_at:
+        return []
+    return [("Its page in the portal", build_portal_url(program.account, f"{program.slug}/"))]
 
 
 def list_rules(program: Program) -> list[tuple[str, str]]:

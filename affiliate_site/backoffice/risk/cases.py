@@ -130,6 +130,7 @@ def list_held(case: RiskCase) -> Section:
             Column("If they are disapproved", describe_outcome),
         ),
         rows=held,
+        lines="" if held else "None: the affiliate has no commission yet.",
         notes=[f"The newest {MAX_FINDINGS} are shown."] if len(held) == MAX_FINDINGS else (),
     )
 

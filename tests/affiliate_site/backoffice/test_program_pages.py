@@ -17,7 +17,7 @@ from tests.affiliate_site.backoffice.money_forms import (
 )
 from tests.affiliate_site.backoffice.test_form_pages import get_form
 from tests.program_scenario import ProgramScenario
-from tracking.services.portal_settings import build_portal_url
+from tracking.services.portal_settings import build_portal_url, update_portal_settings
 
 pytestmark = [
     pytest.mark.usefixtures("shared_scenario"),
@@ -421,6 +421,8 @@ def read_texts(client, program):
 
 def test_new_programs_begin_unlisted(staff_client, account):
     client, url = staff_client(), reverse("admin:tracking_program_add")
+    update_portal_settings(account, changes={"is_open": True}, at=timezone.now())
+    page = f"Its page in the portal {build_portal_url(account, 'club/')}"
     entries = {"title": "Club", "slug": "club", "currency": "EUR", "cookie_time": "30"}
     initial = client.get(url).context["form"].initial["visibility"]
 
@@ -429,9 +431,11 @@ def test_new_programs_begin_unlisted(staff_client, account):
     program = account.programs.get(slug="club")
     assert program.visibility == "unlisted"
     assert "In the portal Unlisted: by its link" in read_texts(client, program)
+    assert page in read_texts(client, program)
     edit_url = program_url(program, "edit")
     save(client, edit_url, **get_form(client, edit_url) | {"visibility": "private"})
     assert "In the portal Private: by invitation" in read_texts(client, program)
+    assert page not in read_texts(client, program)
 
 
 def test_adds_and_ends_an_invitation(staff_client, scenario, account):
