@@ -5,6 +5,7 @@ from django.core.management.base import CommandError
 from accounts.commands import add_days
 from affiliate_site.management.file_commands import FileCommand
 from affiliate_site.reports import FORMATS, ReportFile
+from payouts.errors import StatisticsNotReady
 from payouts.report_columns import COLUMNS
 from payouts.services.report_fields import FIELDS
 from payouts.services.reports import COMPARISONS, ReportQuery, build_report, serialize_report
@@ -76,6 +77,14 @@ class Command(FileCommand):
             "--sort", metavar="[-]NAME", default="", help="-revenue: the largest first"
         )
 
+    def build(self, account, query, *, at):
+        """Build the report; days that are not counted yet are, however long it takes."""
+        while True:
+            try:
+                return build_report(account, query, at=at)
+            except StatisticsNotReady as error:
+                self.stderr.write(f"Counting {error.params['days']} more days ...")
+
     def run_for_account(self, account, *, at, **options):
         file_format, output = options["file_format"], options["output"]
         self.ensure_output(file_format, output)
@@ -90,5 +99,5 @@ class Command(FileCommand):
             options["sort"],
             options["compare"],
         )
-        report = build_report(account, query, at=at)
+        report = self.build(account, query, at=at)
         self.write_file(serialize_report(report), ReportFile(report).render, file_format, output)

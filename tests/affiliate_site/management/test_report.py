@@ -4,12 +4,14 @@ import csv
 import json
 import stat
 from decimal import Decimal
-from io import BytesIO
+from io import BytesIO, StringIO
 
 import openpyxl
 import pytest
+from django.core.management import call_command
 
 from affiliate_site.management.commands.report import Command
+from payouts.services import statistics
 from payouts.services.exchange_rates import set_rate
 from tests.command_line import (
     is_usage_error,
@@ -51,6 +53,19 @@ def test_prints_rows_and_totals(sales):
         "limited": None,
     }
     assert json.loads(run_command("report", *ARGUMENTS))["rows"][0]["revenue"] == 20.5
+
+
+def test_counts_days_as_long_as_it_takes(sales, monkeypatch):
+    monkeypatch.setattr(statistics, "MAX_SECONDS", 0)
+    sales.create_conversion("5", at=NOW.replace(month=2, day=20))
+    out, err = StringIO(), StringIO()
+    arguments = ("--columns", "revenue", "--from", "2026-02-01", "--to", "2026-03-04")
+
+    call_command("report", *ARGUMENTS[:3], *arguments, "--json", stdout=out, stderr=err)
+
+    assert [row["revenue"] for row in json.loads(out.getvalue())["totals"]] == [25.5, 20.5]
+    days = range(13, 0, -1)  # one at a time
+    assert err.getvalue().splitlines() == [f"Counting {it} more days ..." for it in days]
 
 
 def test_filters_and_sorts(sales):
