@@ -6,7 +6,7 @@ from accounts.ids import generate_public_id
 
 
 def create_rates(account, marker: str) -> None:
-    """Create a group rate, a level and a bonus with the marker in each text."""
+    """Create a group rate, a level, a bonus and an invitation with the marker in each text."""
     program = account.programs.first()
     rate = {"kind": "percentage", "value": Decimal(5)}
     account.group_rates.create(
@@ -15,6 +15,8 @@ def create_rates(account, marker: str) -> None:
         **rate,
     )
     account.levels.create(program=program, level=2, title=marker, **rate)
+    invitation = {"public_id": generate_public_id("pi"), "title": marker}
+    account.program_invitations.create(program=program, **invitation)
     account.bonuses.create(
         program=program,
         public_id=generate_public_id("bo"),

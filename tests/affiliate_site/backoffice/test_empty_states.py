@@ -103,7 +103,6 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_rates(account, "harbor")
     program = account.programs.get(slug=sample.program)
     account.creatives.create(program=program, title="Lamps", kind="text", text="Lamps")
-    account.program_invitations.create(program=program, public_id="pi_1", title="Fair")
     create_payout_run(account, "harbor")
     affiliate = account.affiliates.get(slug=sample.affiliate)
     asked = QuestionData("order-1", account.get_day(timezone.now()))
