@@ -43,6 +43,10 @@ class AddProgramInvitationPage(AddRatePage):
     )
     service = staticmethod(create_invitation)
 
+    @classmethod
+    def is_offered(cls, row):
+        return row.archived_at is None
+
     class Form(ServiceForm):
         title = forms.CharField(help_text="For you: affiliates do not see it.")
         group = RowChoiceField(
