@@ -78,6 +78,7 @@ SHORT_LISTS = {
     "tracking.Creative": "made by staff",
     "tracking.CustomField": "named by staff",
     "tracking.Program": "made by staff",
+    "tracking.ProgramInvitation": "made by staff",
     "tracking.TableImport": "files that owners moved in with",
     "tracking.TableUpload": "files of one day",
 }
