@@ -429,7 +429,10 @@ def test_which_sales_should_be_looked_at_before_they_are_paid(manager, demo):
     assert {row[0]: row[-1] for row in rows} == expected
     why = {row[0]: row[titles.index("Why")] for row in rows}
     assert "E-mail address: that of the affiliate" in why["order-own-lamp"]
-    assert why["order-odd-option"] == "Odd data from the page"
+    assert (
+        why["order-odd-option"]
+        == "The page sent an unknown commission type; the default one was used."
+    )
     leaks = [text for order, text in why.items() if order.startswith("order-leak-")]
     assert leaks
     assert all("Clicks in the 30 days before: 0" in text for text in leaks)
