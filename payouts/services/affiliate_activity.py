@@ -168,11 +168,11 @@ def _select_trend(account: Account, segment: Segment, *, at: datetime) -> QueryS
     days = Period(now.previous.first, now.last)
     rates = load_rates(account)
     has_rate = Q(currency__in=[rates.into, *rates.rates])
-    weights = [
+    by_currency = [
         When(currency=it, then=Value(row.rate, output_field=FloatField()))
         for it, row in rates.rates.items()
     ]
-    weight = Case(*weights, default=Value(1.0))
+    rate = Case(*by_currency, default=Value(1.0))
     load_statistics(account, days.days, at=at, kinds=())  # counts days that are not stored
     is_now = Q(day__gte=now.first)
     has_revenue = Q(revenue__gt=0)
@@ -182,8 +182,8 @@ def _select_trend(account: Account, segment: Segment, *, at: datetime) -> QueryS
         "sales_before": Sum("conversions", filter=~is_now, default=0),
         "revenue_now": Sum(revenue, filter=is_now, default=0.0),
         "revenue_before": Sum(revenue, filter=~is_now, default=0.0),
-        "worth_now": Sum(revenue * weight, filter=is_now, default=0.0),
-        "worth_before": Sum(revenue * weight, filter=~is_now, default=0.0),
+        "worth_now": Sum(revenue * rate, filter=is_now, default=0.0),
+        "worth_before": Sum(revenue * rate, filter=~is_now, default=0.0),
         "currencies": Count("currency", filter=has_revenue, distinct=True),
         "without_rate": Count("currency", filter=has_revenue & ~has_rate, distinct=True),
     }

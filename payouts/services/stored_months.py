@@ -7,7 +7,7 @@ here. A reader uses a month if all of its days are stored and not stale, and the
 add up to its `days_key`.
 
 The reader gets the rows of the month by a later statement. They may be replaced before,
-but only by those of later counts: whoever replaces a month deletes its first row if
+but only by those of later counts: who replaces a month deletes its first row if
 that has a smaller key, then inserts its own, which the unique constraint refuses if
 there still is one, and only then the other rows.
 """

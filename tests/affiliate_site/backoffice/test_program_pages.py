@@ -453,6 +453,6 @@ def test_adds_and_ends_an_invitation(staff_client, scenario, account):
     link = build_portal_url(account, f"apply/?invitation={invitation.public_id}")
     text = read_texts(client, program)
     assert f"Spring fair (Gold partners) {link} 0 of 10" in text
-    said = save(client, reverse("admin:tracking_programinvitation_end", args=[invitation.pk]))
-    assert said == ["Spring fair was ended."]
+    messages = save(client, reverse("admin:tracking_programinvitation_end", args=[invitation.pk]))
+    assert messages == ["Spring fair was ended."]
     assert "UTC End invitation" not in read_texts(client, program)
