@@ -4,6 +4,7 @@ from typing import Any
 
 from django.urls import resolve
 
+from accounts.ids import SLUG_PATTERN
 from affiliate_site.portal.access import build_url
 from affiliate_site.portal.rates import list_rates
 from payouts.services.payout_limits import get_minimums
@@ -52,6 +53,8 @@ def list_open_offers(account, affiliate, slug: str = "", invitation=None) -> lis
     conditions: dict[str, Any] = {"visibility": Visibility.PUBLIC}
     if invitation is not None:
         conditions = {"pk": invitation.program_id}
+    elif slug and not SLUG_PATTERN.fullmatch(slug):
+        return []
     elif slug:
         conditions = {"slug": slug, "visibility__in": WITHOUT_INVITATION}
     own = account.enrollments.filter(affiliate=affiliate).values_list("program_id", flat=True)

@@ -1,5 +1,6 @@
 """Invitations to programs: links by which people join, with a group and a parent."""
 
+import re
 from datetime import date, datetime
 
 from django.db import transaction
@@ -18,6 +19,7 @@ from tracking.models.applications import ProgramInvitation
 from tracking.models.programs import Program
 from tracking.services.programs import ensure_not_archived
 
+INVITATION_ID = re.compile(r"pi_[A-Za-z0-9]{16}", re.ASCII)
 MAX_USES = 100_000
 HAS_ROOM = Q(max_uses=None) | Q(uses__lt=F("max_uses"))
 
@@ -71,6 +73,8 @@ def end_invitation(account: Account, *, pk: int, at: datetime) -> ProgramInvitat
 
 def get_invitation(account: Account, public_id: str, *, at: datetime) -> ProgramInvitation:
     """Get an invitation by which people can apply; raise `InvitationEnded`."""
+    if not INVITATION_ID.fullmatch(public_id):
+        raise InvitationEnded
     rows = account.program_invitations.select_related("program")
     rows = rows.filter(Q(ends_at=None) | Q(ends_at__gt=at), HAS_ROOM)
     return get_or_raise(rows, InvitationEnded, public_id=public_id)
