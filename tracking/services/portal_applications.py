@@ -76,13 +76,13 @@ class ApplicationData:
 
 def get_open_program(account: Account, slug: str, invitation: ProgramInvitation | None) -> Program:
     """Get a program that takes applications; raise `ProgramClosed`, also for a private one
-    without an invitation."""
+    without an invitation, and for another one than that of the invitation."""
     programs = account.programs.filter(slug=slug, archived_at=None)
     program = programs.first() if SLUG_PATTERN.fullmatch(slug) else None
     if program is None or not get_portal_settings(account).is_open:
         raise ProgramClosed
-    is_invited = invitation is not None and invitation.program_id == program.pk
-    if program.visibility == Visibility.PRIVATE and not is_invited:
+    is_private = program.visibility == Visibility.PRIVATE
+    if is_private if invitation is None else invitation.program_id != program.pk:
         raise ProgramClosed
     return program
 
@@ -263,9 +263,9 @@ def apply_for_program(
     program = get_open_program(account, program_slug, invitation)
     try:
         with transaction.atomic():
+            _join(affiliate, invitation, "", at=at)
             if find_unaccepted_terms(affiliate) is not None:
                 accept_terms(affiliate, version=terms_version, language=language, at=at)
-            _join(affiliate, invitation, "", at=at)
             return _enroll(affiliate, program, at=at)
     except AlreadyEnrolled:
         raise AlreadyApplied from None

@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from accounts.errors import InvalidSetting
+from payouts.services.programs import delete_group
 from tests.affiliate_site.portal.test_applications import ENTRIES, get_path, read
 from tests.factories.tracking import ProgramFactory
 from tracking.errors import InvitationEnded, ProgramClosed
@@ -141,6 +142,15 @@ def test_ends_on_its_day_and_by_staff(account, portal, club, time_machine):
     assert read(client.get(build_url(portal, invitation))) == f"Apply {ENDED} Overview"
 
 
+def test_stays_when_its_group_is_deleted(account, portal, club):
+    group = create_group(account, title="Partners", at=timezone.now())
+    invitation = invite(account, club, group=group)
+    delete_group(account, group_id=group.public_id, at=timezone.now())
+
+    assert join(account, build_url(portal, invitation)).status_code == 302
+    assert account.affiliates.get(email=ENTRIES["email"]).group is None
+
+
 def test_is_for_its_program_and_account_only(account, other_account, portal, club, scenario):
     other = ProgramFactory(account=account, slug="den", visibility=Visibility.PRIVATE)
     foreign = invite(other_account, ProgramFactory(account=other_account))
@@ -149,6 +159,7 @@ def test_is_for_its_program_and_account_only(account, other_account, portal, clu
 
     for program, invitation, error in (
         ("den", invite(account, club), ProgramClosed),
+        (scenario.program.slug, invite(account, club), ProgramClosed),  # a public one
         ("club", foreign, InvitationEnded),
     ):
         with pytest.raises(error):
