@@ -56,6 +56,7 @@ VIOLATIONS = {
     "level_at_least_minimum": {"level": 1},
     "paid_commission_is_approved": {"payment": 1, "status": "pending"},
     "payment_amount_positive": {"amount": 0},
+    "program_invitation_within_limit": {"uses": 2, "max_uses": 1},
     "exchange_rate_positive": {"worth_of_10000": 0},
     "payout_minimum_positive": {"amount": 0},
     "refund_amount_not_negative": {"amount": -1},

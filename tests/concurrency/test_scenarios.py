@@ -73,7 +73,7 @@ def test_begins_again_when_the_worker_was_killed(scenario, waiting):
 def test_is_calculated_by_once_which_says_so(scenario, waiting):
     lines = run_command("deliver_webhooks", "--once").splitlines()
 
-    assert lines[0] == f"calculated scenario {waiting} of {scenario.account}"
+    assert f"calculated scenario {waiting} of {scenario.account}" in lines  # others deliver events
     assert lines[-2:] == ["scenarios: 1", "scenarios_waiting: 0"]
     assert waiting.reload().outcome == "+6.00 EUR"
 
