@@ -64,6 +64,7 @@ class FormPage(FormView):
     done_message = "{page.title}: done."
     is_dangerous = False
     has_button = True  # beside others at the top of the object's page
+    is_sent_by_button: Any = False  # True: nothing to enter, so that button sends the form
     leave_button = "Cancel"
     has_effect = False  # True: the page answers what its values would change
     leads_to_list = False  # after saving, instead of to the page of the object

@@ -40,13 +40,13 @@ class MoneyFormPage(FormPage):
     confirm_button = ""  # the text of the second button, by default the title
 
     @property
-    def begins_with_preview(self) -> bool:
+    def is_sent_by_button(self) -> bool:
         """Whether there is nothing to enter: buttons that lead here send the form."""
         return not self.form_class.base_fields
 
     def get_explanation(self) -> str:
         """What to know; who comes by a link to a page without fields, what is next."""
-        is_first = self.request.method == "GET" and self.begins_with_preview
+        is_first = self.request.method == "GET" and self.is_sent_by_button
         parts = [super().get_explanation(), NEXT_STEP if is_first else ""]
         return " ".join(filter(None, parts))
 

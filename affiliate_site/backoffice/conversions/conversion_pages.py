@@ -341,7 +341,7 @@ class RefundPage(ConversionPage):
 
 class RemoveConversionPage(ConversionPage, RemovePage):
     form_class = ReasonForm
-    begins_with_preview = False  # it asks for the reason
+    is_sent_by_button = False  # it asks for the reason
     confirm_button = "Remove conversion"
     explanation = (
         "For a sale that should never have been recorded, such as a test: it counts"

@@ -1,6 +1,8 @@
 """*What if*: the sales of a period by other rules, beside what is stored."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -9,6 +11,7 @@ from django.contrib import admin
 from django.http import Http404
 from django.utils.html import format_html, format_html_join
 
+from accounts.models.accounts import Account
 from affiliate_site.backoffice.audit_sentences import describe_actor, find_names
 from affiliate_site.backoffice.base import ReadOnlyBackOfficeAdmin
 from affiliate_site.backoffice.form_pages import AddPage, FormPage, RemovePage
@@ -33,6 +36,7 @@ from affiliate_site.backoffice.object_pages import (
 )
 from affiliate_site.backoffice.programs.rule_texts import RuleTexts
 from affiliate_site.backoffice.programs.scenario_form import ScenarioForm
+from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.columns import Column, list_places
 from affiliate_site.reports import FORMATS
 from payouts.models.scenarios import Scenario
@@ -45,6 +49,7 @@ from payouts.services.scenarios import (
     read_rules,
 )
 from payouts.services.what_if_results import get_difference
+from payouts.statistics import Period
 from tracking.models.affiliates import Affiliate
 
 MAX_SHOWN = 100  # affiliates
@@ -229,6 +234,14 @@ def list_sections(scenario: Scenario, result: Mapping[str, Any]) -> Iterator[Sec
     yield list_explained(scenario, result, texts)
 
 
+def calculate(account: Account, period: Period, changes: Any, *, at: datetime) -> Scenario:
+    """Create a scenario, and calculate it unless the worker has to."""
+    describe = RuleTexts(account).describe
+    scenario = create_scenario(account, period=period, changes=changes, describe=describe, at=at)
+    calculate_now(scenario, at=at)
+    return scenario
+
+
 class AddScenarioPage(AddPage):
     model = Scenario
     form_class = ScenarioForm
@@ -242,15 +255,33 @@ class AddScenarioPage(AddPage):
     done_message = "{result.title}"
 
     def save(self, form, at):
-        scenario = create_scenario(
-            self.account,
-            period=form.get_period(self.account.get_day(at)),
-            changes=form.build_changes(),
-            describe=RuleTexts(self.account).describe,
-            at=at,
-        )
-        calculate_now(scenario, at=at)
-        return scenario
+        period = form.get_period(self.account.get_day(at))
+        return calculate(self.account, period, form.build_changes(), at=at)
+
+
+class CalculateAgainPage(FormPage):
+    model = Scenario
+    name = "again"
+    title = button = "Calculate again"
+    action = "add"
+    explanation = (
+        "Calculates the same days and changes by the rules, sales and decisions of today."
+        " The present result stays."
+    )
+    is_sent_by_button = True
+    is_atomic = False  # it reads a snapshot
+    done_message = AddScenarioPage.done_message
+
+    @classmethod
+    def is_offered(cls, scenario):
+        return scenario.due_at is None
+
+    def save(self, form, at):
+        period = Period(self.row.first_day, self.row.last_day)
+        return calculate(self.account, period, json.loads(self.row.changes), at=at)
+
+    def get_done_url(self, result):
+        return get_object_url(result)
 
 
 class ApplyScenarioPage(FormPage):
@@ -304,7 +335,7 @@ class ScenarioAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     exclude = ("changes", "result")
     add_page = AddScenarioPage
     add_title = AddScenarioPage.title
-    row_pages = (ApplyScenarioPage, RemoveScenarioPage)
+    row_pages = (ApplyScenarioPage, CalculateAgainPage, RemoveScenarioPage)
     title_field = "title"
     name_row = ObjectPageMixin.get_object_title
 

@@ -194,7 +194,8 @@ def test_shows_how_far_it_is_and_never_a_part(scenario, gold, staff_client, monk
     assert client.get(url_of("change", row.pk) + "?format=csv").status_code == 404
 
     row.update_row(due_at=None, error="It is too much.")
-    assert "Failed Remove It is too much." in read(client.get(url_of("change", row.pk)))
+    page = read(client.get(url_of("change", row.pk)))
+    assert "Failed Calculate again Remove It is too much." in page
 
 
 def test_says_what_cannot_be_known_and_that_files_have_more(
@@ -217,7 +218,8 @@ def test_viewers_see_results_and_calculate_none(scenario, gold, staff_client):
 
     assert "+2.00 EUR" in read(viewer.get(url_of("change", row.pk)))
     assert viewer.get(url_of("add")).status_code == 403
-    assert viewer.post(url_of("remove", row.pk)).status_code == 403
+    for page in ("remove", "again"):
+        assert viewer.post(url_of(page, row.pk)).status_code == 403
 
 
 def test_removes_a_result(scenario, gold, staff_client):
@@ -228,6 +230,37 @@ def test_removes_a_result(scenario, gold, staff_client):
     client.post(url_of("remove", row.pk))
 
     assert not scenario.account.scenarios.exists()
+
+
+def test_calculates_the_same_days_and_changes_again_by_the_rules_of_today(
+    scenario, gold, staff_client
+):
+    client, account = staff_client(role=Role.MANAGER), scenario.account
+    calculate(client, scenario, value="12", group=gold.pk)
+    first = account.scenarios.get()
+    assert "Calculate again" in read(client.get(url_of("change", first.pk)))
+    account.group_rates.update(value=11)
+
+    page = read(client.post(url_of("again", first.pk), follow=True))
+
+    again = account.scenarios.latest("pk")
+    assert (again.first_day, again.last_day) == (first.first_day, first.last_day)
+    assert again.changes == first.changes
+    assert f"{scenario.program.title}: Standard for Gold 11 % 12 %" in page
+    assert account.scenarios.get(pk=first.pk).result == first.result
+
+
+def test_says_why_it_cannot_calculate_again(scenario, gold, staff_client):
+    client, account = staff_client(role=Role.MANAGER), scenario.account
+    calculate(client, scenario, value="12", group=gold.pk)
+    row = account.scenarios.get()
+    account.group_rates.update(value=12)
+
+    assert "Nothing would change" in read(client.post(url_of("again", row.pk)))
+
+    row.update_row(due_at=timezone.now())
+    assert "Calculate again" not in read(client.get(url_of("change", row.pk)))
+    assert account.scenarios.count() == 1
 
 
 def test_makes_it_the_rule_by_one_confirmed_step(scenario, gold, staff_client):
