@@ -6,11 +6,10 @@ from urllib.parse import urlsplit
 
 from axe_playwright_python.base import AXE_SCRIPT
 
-from tests.e2e.test_accessibility import ANIMATIONS_FINISHED, RUN_AXE_SCRIPT
+from tests.e2e.test_accessibility import ANIMATIONS_FINISHED, OVERFLOW, RUN_AXE_SCRIPT
 from tests.e2e.test_back_office import BackOfficePage
 
 SIDEBAR_WIDTH = 1280  # pixels of the window from which the sidebar is always open
-OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 
 
 class StaffWalk(BackOfficePage):

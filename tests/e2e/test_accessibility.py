@@ -3,6 +3,8 @@ light and the dark theme."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from django.contrib import admin
+from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models.api_keys import Role
@@ -12,6 +14,7 @@ from payouts.services.payout_runs import create_draft
 from tests.affiliate_site.backoffice.form_samples import (
     create_rows_for_all_pages,
     list_cases,
+    list_rows,
 )
 from tests.concurrency.server import make_key
 from tests.conftest import ApiClient
@@ -32,6 +35,8 @@ async (rules) => {
   ));
 }
 """
+UNFOLD = "document.querySelectorAll('[role=main] details').forEach(it => it.open = true)"
+OVERFLOW = "document.documentElement.scrollWidth - window.innerWidth"
 COLOR_RULES = ["color-contrast", "link-in-text-block"]  # what differs between themes
 ANIMATIONS_FINISHED = (
     "document.getAnimations().every(animation => animation.playState !== 'running')"
@@ -163,11 +168,14 @@ def set_theme_class(page, theme):
 
 
 def list_violations(page, set_theme=set_theme_class):
-    """Violations of the rules of axe; of those of colors also in the dark theme.
+    """Violations of the rules of axe; of those of colors also in the dark theme. A page
+    that is wider than the window is one, too.
 
     The script is evaluated from outside the page, whose policy would block it.
     """
     page.evaluate(AXE_SCRIPT)
+    if (overflow := page.evaluate(OVERFLOW)) > 0:
+        yield f"{overflow} pixels too wide"
     for theme, rules in (("light", None), ("dark", COLOR_RULES)):
         set_theme(page, theme)
         page.wait_for_function(ANIMATIONS_FINISHED)
@@ -219,6 +227,17 @@ class FormVisits:
                 self.page.locator(".select2-results__option--highlighted").wait_for()
                 yield f"{case.name}, rows to choose from"
 
+    def visit_lists_and_objects(self):
+        """Open each list and its newest object, with all that unfolds."""
+        for model_admin in admin.site._registry.values():
+            model = model_admin.model
+            path = reverse(f"admin:{model._meta.label_lower.replace('.', '_')}_changelist")
+            row = list_rows(model, self.user.account).last()
+            for each in (path, *([f"{path}{row.pk}/change/"] if row else [])):
+                self.back_office.open(each.removeprefix("/admin/"))
+                self.page.evaluate(UNFOLD)
+                yield each
+
     def show_errors(self):
         """Send a form without what it needs."""
         self.back_office.open("tracking/conversion/add/")
@@ -244,10 +263,27 @@ def test_all_kinds_of_fields_pass_the_accessibility_rules(back_office, page, sce
 
 
 @pytest.mark.slow
-def test_all_forms_pass_the_accessibility_rules(back_office, page, scenario):
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_all_forms_pass_the_accessibility_rules(back_office, page, scenario, width):
     visits = FormVisits(back_office, scenario)
+    page.set_viewport_size({"width": width, "height": 844})
 
     assert list_form_violations(visits, visits.cases) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [DESKTOP, PHONE])
+def test_all_lists_and_objects_pass_the_accessibility_rules(back_office, page, scenario, width):
+    visits = FormVisits(back_office, scenario)
+    page.set_viewport_size({"width": width, "height": 844})
+
+    found = [
+        f"{path}: {violation}"
+        for path in visits.visit_lists_and_objects()
+        for violation in list_violations(page)
+    ]
+
+    assert found == []
 
 
 def test_skips_to_the_content(back_office, page, conversion):

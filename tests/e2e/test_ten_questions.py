@@ -14,14 +14,21 @@ import openpyxl
 import pytest
 from django.utils import timezone
 
+from accounts.ids import generate_public_id
 from accounts.models.api_keys import Role
+from accounts.services.saved_views import create_saved_view
 from accounts.services.staff import create_staff_user
 from affiliate_site.demo.history import create_history
 from payouts.services.report_fields import FIELDS
 from payouts.statistics import get_last_days, get_last_month
+from tests.affiliate_site.backoffice.form_samples import (
+    create_alert,
+    create_calculated_scenario,
+)
+from tests.concurrency.server import run_server
 from tests.e2e.browser import open_context
 from tests.e2e.staff_walk import StaffWalk
-from tests.e2e.test_accessibility import list_violations
+from tests.e2e.test_accessibility import UNFOLD, list_violations
 from tests.e2e.test_back_office import static_files
 from tests.factories.accounts import AccountFactory
 
@@ -98,6 +105,14 @@ class Manager(StaffWalk):
         assert tables
         self.page.close()
         self.page = page
+
+
+@pytest.fixture(scope="module")
+def server(django_db_setup, django_db_blocker):
+    """A server that offers to send mail."""
+    options = {"workers": 1, "EMAIL_URL": "smtp://127.0.0.1:9"}
+    with django_db_blocker.unblock(), run_server(**options) as server:
+        yield server
 
 
 @pytest.fixture
@@ -442,24 +457,67 @@ def test_which_sales_should_be_looked_at_before_they_are_paid(manager, demo):
     manager.assert_address_is_kept()
 
 
+# Below `/admin/`, after the name of an attribute of the account that is about its last row.
+REPORT = "tracking/conversion/report/"
+MONTHS = "columns=revenue&days=last_24_months&rows=month"
+MANAGED_PAGES = (
+    REPORT,
+    f"{REPORT}?{MONTHS}",
+    f"{REPORT}?days=last_24_months&rows=cohort&then=months_since&columns=buyers&columns=revenue",
+    "tracking/affiliate/",
+    "tracking/affiliate/?segment=rising",
+    "customers: tracking/customer/{}/change/",
+    "payouts/scenario/",
+    "payouts/scenario/add/",
+    "scenarios: payouts/scenario/{}/change/",
+    "payouts/riskcase/",
+    "risk_cases: payouts/riskcase/{}/change/",
+    "payouts/riskrule/",
+    "risk_rules: payouts/riskrule/{}/change/",
+    "payouts/alert/",
+    "alerts: payouts/alert/{}/change/",
+    "watches/",
+    "payouts/exchangerate/",
+    "payouts/exchangerate/add/",
+    "tracking/programinvitation/",
+    "programs: tracking/program/{}/add-invitation/",
+    "program_invitations: tracking/programinvitation/{}/change/",
+    "payout_runs: payouts/payoutrun/{}/change/",
+)
+
+
+@pytest.fixture(scope="module")
+def managed_rows(demo, django_db_blocker):
+    """What the history of the demo has none of."""
+    now = timezone.now()
+    with django_db_blocker.unblock():
+        create_alert(demo, "large share")
+        create_calculated_scenario(demo, "other rates")
+        rate = {"into_currency": "EUR", "worth_of_10000": 9_000, "set_on": now.date()}
+        demo.exchange_rates.create(currency="USD", **rate)
+        invitation = {"public_id": generate_public_id("pi"), "title": "Spring"}
+        demo.program_invitations.create(program=demo.programs.first(), **invitation)
+        create_saved_view(
+            demo,
+            user=demo.staff.get(email__startswith="manager@"),
+            list_label="tracking.conversion.report",
+            name="Months",
+            query=MONTHS,
+            at=now,
+        )
+
+
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_of_reports_and_risks_are_accessible(manager, demo, width):
+def test_pages_of_managers_fit_the_width_and_are_accessible(manager, demo, managed_rows, width):
+    """With all that unfolds, such as the form that saves a report."""
     page = manager.page
     page.set_viewport_size({"width": width, "height": 844})
-    case, rule = demo.risk_cases.first(), demo.risk_rules.first()
     found = []
-    for path in (
-        "tracking/conversion/report/",
-        "tracking/conversion/report/?days=last_24_months&rows=cohort&then=months_since"
-        "&columns=buyers&columns=revenue",
-        "payouts/riskcase/",
-        f"payouts/riskcase/{case.pk}/change/",
-        "payouts/riskrule/",
-        f"payouts/riskrule/{rule.pk}/change/",
-        f"payouts/payoutrun/{demo.payout_runs.latest('pk').pk}/change/",
-    ):
+    for each in MANAGED_PAGES:
+        rows, _, path = each.rpartition(": ")
+        path = path.format(getattr(demo, rows).latest("pk").pk if rows else "")
         manager.open(path)
-        manager.check_page()
+        page.evaluate(UNFOLD)
         found += [f"{path}: {violation}" for violation in list_violations(page)]
     assert found == []
 

@@ -13,7 +13,6 @@ from affiliate_site.backoffice.conversions.conversion_details import (
     get_claim_outcome,
     show_claim_outcome,
 )
-from affiliate_site.backoffice.conversions.customer_details import LINK_TEMPLATE
 from affiliate_site.backoffice.formatters import (
     EMPTY_VALUE,
     format_affiliate,
@@ -28,7 +27,7 @@ from affiliate_site.backoffice.lists.search import OrderSearchMixin
 from affiliate_site.backoffice.lists.state_filters import DecidedFilter
 from affiliate_site.backoffice.money_pages import MoneyFormPage
 from affiliate_site.backoffice.navigation import ListAction, MenuEntry
-from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.backoffice.object_pages import LINK_TEMPLATE, ObjectPageMixin, link_to
 from affiliate_site.columns import AmountSource, Column
 from payouts.explanation import list_skipped_parents
 from payouts.services.corrections import confirm_claim

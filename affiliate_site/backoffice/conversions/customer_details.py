@@ -20,6 +20,7 @@ from affiliate_site.backoffice.formatters import (
 )
 from affiliate_site.backoffice.list_urls import build_changelist_url
 from affiliate_site.backoffice.object_pages import (
+    LINK_TEMPLATE,
     Details,
     Section,
     link_to,
@@ -28,7 +29,6 @@ from affiliate_site.backoffice.payouts.payout_texts import (
     find_line_states,
     get_payment_status,
 )
-from affiliate_site.backoffice.theme import get_object_url
 from affiliate_site.columns import Column
 from payouts.models.runs import PayoutLineState
 from payouts.services.customer_orders import CustomerOrders, list_customer_orders
@@ -46,7 +46,6 @@ STATUSES = build_labels(
 )
 RENEWALS_NOTE = "Renewals are all orders after the first one. Removed orders do not count."
 MAX_CONVERSIONS = 100  # per page, the newest
-LINK_TEMPLATE = '<a class="text-primary-600 dark:text-primary-500" href="{}">{}</a>'
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def list_click_entries(customer) -> list[TimelineEntry]:
     click = customer.click
     if click is None:
         return []
-    html = format_html("{} {}", render_link(click, "click"), click.landing_page or "")
+    html = format_html("{} {}", link_to(click, "click"), click.landing_page or "")
     return [TimelineEntry(click.created_at, html)]
 
 
@@ -121,7 +120,7 @@ def list_status_entries(request, customer) -> list[TimelineEntry]:
 
 def list_conversion_entries(conversion, refunds) -> list[TimelineEntry]:
     """The creation of a conversion, its refunds, and its deletion if it is deleted."""
-    link = render_link(conversion, f"conversion {conversion}")
+    link = link_to(conversion, f"conversion {conversion}")
     amount = format_money(conversion.amount, conversion.currency)
     entries = [TimelineEntry(conversion.created_at, format_html("{} {}", link, amount))]
     for refund in refunds.values():
@@ -139,7 +138,7 @@ def list_commission_entries(
     commission, history, allocations, states, refunds
 ) -> list[TimelineEntry]:
     """The creation of a commission, its changes, its payments and its deletion."""
-    link = render_link(commission, f"commission {commission.pk}")
+    link = link_to(commission, f"commission {commission.pk}")
     first, *_ = history
     created = format_html(
         "{} {} for {}: {}",
@@ -178,7 +177,7 @@ def list_payment_entries(payment, state, commission_link, released_at) -> list[T
     The cancellation is left out if a status change or the deletion of the commission
     (at one of the times `released_at`) has released the commission before.
     """
-    payment_link = render_link(payment, str(payment))
+    payment_link = link_to(payment, str(payment))
     text = "{} sent by {}" if state == PayoutLineState.UNKNOWN else "{} paid by {}"
     paid = format_html(text, commission_link, payment_link)
     entries = [TimelineEntry(payment.created_at, paid)]
@@ -192,11 +191,6 @@ def list_payment_entries(payment, state, commission_link, released_at) -> list[T
         )
         entries.append(TimelineEntry(canceled_at, canceled))
     return entries
-
-
-def render_link(row, text: str) -> str:
-    """A link to the page of a row."""
-    return format_html(LINK_TEMPLATE, get_object_url(row), text)
 
 
 def render_older_conversions_notice(customer) -> str:
