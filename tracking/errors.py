@@ -304,10 +304,17 @@ class DuplicateConversion(InvalidInput):
 
 
 class SaleDayOutOfRange(InvalidInput):
-    """The day of a sale that staff add lies in the future, or is a slip."""
+    """The time of a sale that staff add lies in the future, or is a slip."""
 
-    message = "The day lies in the future or before 1990."
+    message = "The sale lies in the future or before 1990."
     property_path = "created_at"
+
+
+class ClickAfterSale(InvalidInput):
+    """A sale of an earlier day names a click of a later one."""
+
+    message = "This click came on {day}, after the sale: enter another click, or another day."
+    property_path = "click_id"
 
 
 class TooManyConversionAttempts(InvalidInput):

@@ -30,6 +30,7 @@ FIELD_WIDGETS = {
     forms.MultipleChoiceField: widgets.UnfoldAdminCheckboxSelectMultipleWidget,
     forms.FileField: widgets.UnfoldAdminFileFieldWidget,
     forms.DateField: widgets.UnfoldAdminSingleDateWidget,
+    forms.TimeField: widgets.UnfoldAdminSingleTimeWidget,
 }
 MULTI_LINE = widgets.UnfoldAdminTextareaWidget
 RADIO = widgets.UnfoldAdminRadioSelectWidget

@@ -41,6 +41,7 @@ from payouts.services.commissions import (
 from payouts.services.disputes import suspend_new_commissions
 from payouts.services.ledger import open_ledger_session
 from tracking.attribution import (
+    CLICK_ID,
     REST_CONVERSION_ORDER,
     CandidateOrder,
     TrackingParameters,
@@ -48,6 +49,7 @@ from tracking.attribution import (
 from tracking.claims import Trust
 from tracking.errors import (
     AmountTooLarge,
+    ClickAfterSale,
     DuplicateConversion,
     NegativeAmount,
     SaleDayOutOfRange,
@@ -161,6 +163,7 @@ def _create_conversion(
         ensure_types_known(line_items, rates)
         ensure_amount_sent(line_items, rates, has_amount=data.has_amount)
         attribution.result.ensure_cookie_valid()
+        ensure_click_before_sale(account, attribution, created_at)
         if data.trust is Trust.CLAIM:
             ensure_claim_allowed(account, attribution, amount, currency, items=len(line_items))
         attribution = promote_winning_prospect(
@@ -300,6 +303,18 @@ def find_sale_time(data: ConversionData, claim: Conversion | None, at: datetime)
     if sold_at is not None and (sold_at.year < FIRST_YEAR or sold_at > at):
         raise SaleDayOutOfRange
     return sold_at
+
+
+def ensure_click_before_sale(
+    account: Account, attribution: Attribution, sold_at: datetime | None
+) -> None:
+    """Raise `ClickAfterSale` if the sale of an earlier day is attributed to a click of a
+    later one; on the same day clocks may differ."""
+    if sold_at is None or attribution.winning_parameter != CLICK_ID:
+        return
+    click = attribution.click
+    if click is not None and account.get_day(click.created_at) > account.get_day(sold_at):
+        raise ClickAfterSale(day=str(account.get_day(click.created_at)))
 
 
 def count_past_rows(

@@ -1,14 +1,15 @@
 """The form of a conversion that staff add by hand."""
 
+from datetime import UTC, datetime, time
 from itertools import groupby
 from typing import Any
 
 from django import forms
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from accounts.days import start_of_day
 from accounts.errors import InvalidInput
 from accounts.exact_json import format_decimal
 from accounts.ids import SLUG_PATTERN
@@ -25,7 +26,7 @@ from affiliate_site.backoffice.fields import (
     ProgramField,
     RowChoiceField,
 )
-from affiliate_site.backoffice.formatters import format_money
+from affiliate_site.backoffice.formatters import format_datetime, format_money
 from affiliate_site.backoffice.money_pages import (
     AmountsForm,
     MoneyFormPage,
@@ -34,7 +35,7 @@ from affiliate_site.backoffice.object_pages import link_to
 from payouts.explanation import explain_initial_status, list_skipped_parents
 from payouts.models.commission_types import RateKind
 from payouts.models.commissions import CommissionStatus
-from payouts.services.conversion_creation import create_conversion
+from payouts.services.conversion_creation import FIRST_YEAR, create_conversion
 from tracking.attribution import CLICK_ID, COUPON, CUSTOMER
 from tracking.errors import (
     AffiliateNotApproved,
@@ -42,6 +43,7 @@ from tracking.errors import (
     DuplicateConversion,
     InvalidAssetOrSource,
     InvalidClickId,
+    SaleDayOutOfRange,
     TooManyConversionAttempts,
     UnknownCoupon,
     UnknownCustomer,
@@ -103,9 +105,9 @@ class NewConversionForm(OrderIdForm):
     created_at = forms.DateField(
         label="Day of the sale",
         required=False,
-        help_text="Empty: now. Holds, reports and bonuses follow this day; the rate of the"
-        " commission is the present one.",
+        help_text=f"Empty: now. From {FIRST_YEAR} on: earlier days are slips, as in imports.",
     )
+    time = forms.TimeField(label="Time of the sale", required=False)
     customer_id = forms.CharField(
         label="Customer ID",
         required=False,
@@ -135,7 +137,8 @@ class NewConversionForm(OrderIdForm):
     meta_data = MetaDataField()
 
     fieldsets = (
-        ("Sale", ("amount", "currency", "created_at", "external_id", "customer_id")),
+        ("Sale", ("amount", "currency", "external_id", "customer_id")),
+        ("When it was", ("created_at", "time")),
         (
             "Who earned it: an affiliate, a coupon or a click",
             ("affiliate", "program", "coupon", "click_id", "ignore_cookie_age"),
@@ -145,6 +148,8 @@ class NewConversionForm(OrderIdForm):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
+        time_zone = self.account.time_zone
+        self.fields["time"].help_text = f"In {time_zone}. Empty: the start of the day."
         types = self.account.commission_types.select_related("program")
         types = types.order_by("program__title", "program", "id")
         commission_type: Any = self.fields["commission_type"]
@@ -182,6 +187,17 @@ class NewConversionForm(OrderIdForm):
             self.add_error("affiliate", "Enter an affiliate, a coupon or a click.")
         return super().clean()
 
+    def get_sale_time(self, at: datetime) -> datetime | None:
+        """When the sale was; None: now. Raises `SaleDayOutOfRange`."""
+        today = self.account.get_day(at)
+        day, of_day = self.cleaned_data["created_at"] or today, self.cleaned_data["time"]
+        if day == today and of_day is None:
+            return None
+        try:
+            return datetime.combine(day, of_day or time(), self.account.zone).astimezone(UTC)
+        except OverflowError:
+            raise SaleDayOutOfRange from None
+
     def choose_program(self, affiliate) -> None:
         """Take the only program that the affiliate is approved in."""
         enrollments = self.account.enrollments.filter(
@@ -204,7 +220,7 @@ class NewConversionForm(OrderIdForm):
         """An affiliate in a program stands for its asset and source."""
         body = super().build_body()
         affiliate, program = (self.cleaned_data.get(name) for name in ("affiliate", "program"))
-        for name in ("affiliate", "program", "created_at", "ignore_cookie_age"):
+        for name in ("affiliate", "program", "created_at", "time", "ignore_cookie_age"):
             body.pop(name, None)
         if affiliate is not None and program is not None:
             asset = self.account.assets.filter(program=program).first()
@@ -252,6 +268,8 @@ class AddConversionPage(MoneyFormPage):
     form_class = NewConversionForm
     explanation = (
         "For sales that were not tracked. You see who earns what before anything is stored."
+        " A sale of an earlier day is attributed, held and counted as of then; its rates"
+        " are those of today, as earlier ones are not kept, and so are its ledger entries."
     )
 
     def get_initial(self):
@@ -269,13 +287,10 @@ class AddConversionPage(MoneyFormPage):
         """Attribute the sale as the API does."""
         ensure_not_locked(self.account)
         query = {"override_max_cookie_time": form.cleaned_data["ignore_cookie_age"]}
-        day = form.cleaned_data["created_at"]
         data = build_conversion_data(
             form.validated | query,
             form.validated.get("external_id"),
-            created_at=None
-            if day in (None, self.account.get_day(at))
-            else start_of_day(day, self.account.zone),
+            created_at=form.get_sale_time(at),
         )
         conversion = create_conversion(self.account, data=data, at=at)
         commission_type = form.cleaned_data["commission_type"]
@@ -286,10 +301,12 @@ class AddConversionPage(MoneyFormPage):
     def list_facts(self, form, conversion):
         commissions = self.account.commissions.filter(conversion=conversion)
         chosen = form.cleaned_data["affiliate"]
+        day, today = map(self.account.get_day, (conversion.created_at, timezone.now()))
         other = chosen if chosen != conversion.affiliate else None
         return [
             ("Sale", format_money(conversion.amount, conversion.currency)),
-            ("Day", str(self.account.get_day(conversion.created_at))),
+            ("Sold", format_datetime(conversion.created_at)),
+            ("Rates", day != today and "those of today: earlier ones are not kept"),
             ("Affiliate", conversion.affiliate.slug),
             ("Program", conversion.program.title),
             (

@@ -7,7 +7,6 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.days import start_of_day
 from payouts.services.commissions import approve_commission
 from payouts.services.conversion_updates import delete_conversion, update_conversion
 from payouts.services.ledger import get_payable_balances_by_slug
@@ -492,26 +491,32 @@ def test_a_commission_type_must_be_one_of_the_program(staff_client, account, sce
     assert account.commissions.get().amount == 4
 
 
-@pytest.mark.parametrize("days", [0, 40])
-def test_adds_a_sale_of_its_day(staff_client, account, scenario, days):
+@pytest.mark.parametrize(("days", "time"), [(0, ""), (40, ""), (100, "14:30")])
+def test_adds_a_sale_of_its_day(staff_client, account, scenario, days, time):
     account.time_zone = "Pacific/Auckland"
     account.save()
     day = account.get_day(timezone.now()) - timedelta(days=days)
-    entries = {"amount": "80", "coupon": scenario.mina.coupon, "created_at": day}
+    sale = {"amount": "80", "coupon": scenario.mina.coupon}
+    entries = sale | {"created_at": day, "time": time}
     client = staff_client()
 
     response = client.post(ADD_URL, entries)
-    assert dict(response.context["effect_facts"])["Day"] == f"{day}"
+    facts = dict(response.context["effect_facts"])
+    assert facts["Sold"].startswith(f"{day} {time}")
+    assert bool(facts["Rates"]) == bool(days)
     confirm(client, ADD_URL, entries, response)
 
-    sold_at = account.conversions.get().created_at
-    assert account.get_day(sold_at) == day
-    assert (sold_at == start_of_day(day, account.zone)) == bool(days)
+    sold_at = account.conversions.get().created_at.astimezone(account.zone)
+    assert sold_at.date() == day
+    if days:
+        assert f"{sold_at:%H:%M}" == (time or "00:00")
 
 
 BAD_NEW_CONVERSIONS = [
     ({"created_at": "2999-01-01"}, "created_at", "in the future"),
     ({"created_at": "0202-01-01"}, "created_at", "before 1990"),
+    ({"created_at": "0001-01-01"}, "created_at", "before 1990"),
+    ({"created_at": "2026-01-01", "time": "25:00"}, "time", "valid time"),
     ({"amount": "-1"}, "amount", "cannot be negative"),
     ({"amount": "1.9999"}, "amount", "at most 2 decimals"),
     ({"amount": "9" * 20}, "amount", "too many digits"),

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from accounts.days import start_of_day
 from accounts.errors import ErrorList
 from payouts.calculation import LineItem
 from payouts.services.conversion_creation import ConversionData, create_conversion
@@ -25,6 +26,7 @@ from tracking.errors import (
     AffiliateDeleted,
     AffiliateNotApproved,
     AmountTooLarge,
+    ClickAfterSale,
     CookieExpired,
     DuplicateConversion,
     ProgramArchived,
@@ -434,6 +436,38 @@ def test_counts_the_age_of_a_click_on_the_day_of_the_sale(scenario):
 
     sold_at = CLICK_CREATED_AT + timedelta(days=1)
     assert scenario.create_conversion(**found, created_at=sold_at).click == click
+
+
+@pytest.mark.parametrize("days", [0, 1])
+def test_rejects_a_click_of_a_later_day_than_the_sale(scenario, days):
+    click = scenario.create_click()
+    found = {
+        "parameters": TrackingParameters(click_id=str(click.public_id)),
+        "at": CLICK_CREATED_AT + timedelta(days=2),
+    }
+    day = start_of_day(CLICK_CREATED_AT.date(), scenario.account.zone)
+
+    if days:
+        sold_at = day - timedelta(seconds=1)
+        assert_rejected(scenario, ClickAfterSale, **found, created_at=sold_at)
+    else:
+        assert scenario.create_conversion(**found, created_at=day).click == click
+
+
+@pytest.mark.parametrize(
+    ("rule", "status"),
+    [("recurring_cap", "disapproved"), ("recurring_period_days", "pending")],
+)
+def test_compares_a_sale_of_an_earlier_day_with_the_cap(scenario, rule, status):
+    """All sales of the customer count, so that no more earn than the cap says; the period
+    begins with the customer, whose first sale may be added last."""
+    scenario.program.update_row(**{rule: 1})
+    scenario.create_conversion("200", customer_id="acct-1")
+
+    sold_at = CONVERSION_CREATED_AT - timedelta(days=40)
+    sale = scenario.create_conversion("200", customer_id="acct-1", created_at=sold_at)
+
+    assert scenario.get_commission(sale).status == status
 
 
 @pytest.mark.parametrize(

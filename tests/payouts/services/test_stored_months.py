@@ -110,6 +110,18 @@ def test_a_changed_day_makes_its_month_unused_until_it_is_added_up_again(sales, 
     assert get_total(account) == 3030
 
 
+def test_counts_a_sale_that_is_added_to_a_day_of_a_stored_month(sales, account):
+    falsify(account)
+
+    sales.create_conversion("100", customer_id="c-1", created_at=AT + DAY, at=LATER)
+
+    assert get_total(account) == 1137  # of April alone
+    store(account)
+    assert read(account, rows="month")[MARCH, "EUR"] == 110
+    falsify(account)
+    assert get_total(account) == 3137
+
+
 def test_reads_no_month_of_another_time_zone(sales, account):
     falsify(account)
     account.time_zone = "Asia/Tokyo"
