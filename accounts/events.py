@@ -94,6 +94,8 @@ EVENT_SENTENCES = {
     "group_rate.created": "created {}",
     "group_rate.deleted": "removed {}",
     "group_rate.updated": "changed {}",
+    "rate.created": "added {}",
+    "rate.ended": "ended {}",
     "invitation.accepted": "accepted an invitation",
     "invitation.created": "invited staff",
     "invitation.revoked": "revoked an invitation",

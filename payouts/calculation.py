@@ -13,6 +13,7 @@ from tracking.attribution import RejectionReason
 from tracking.money import ROUNDING_CONTEXT, ZERO, round_amount
 
 ENGINE = "1"
+ENGINE_OF_CHOICES = "2"  # with the choice between several rates of a program
 PERCENT_DIVISOR = Decimal(100)
 
 # The values of `RateKind`, `CommissionStatus` and `CommissionKind`, repeated because
@@ -42,6 +43,7 @@ class InitialStatusReason(StrEnum):
     INSUFFICIENT_FUNDS = "insufficient_funds"
     PROGRAM_APPROVES = "program_approves"
     IMPORTED = "imported"
+    NO_RATE = "no_rate"
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class RateSourceKind(StrEnum):
 
     COMMISSION_TYPE = "commission_type"
     GROUP = "group"  # a group rate for a commission type
+    RULE = "rule"  # a further rate of the program, for some of its sales
+    NONE = "none"  # no rate holds
     LEVEL = "level"
     BONUS = "bonus"
     IMPORT = "import"
@@ -70,6 +74,12 @@ class RateSource:
     commission_type: str = ""
     group: str = ""
     level: int = 0
+    words: Mapping[str, Any] | None = None  # of a rule
+
+    @property
+    def is_of_group(self) -> bool:
+        """Whether the rate is one of an affiliate group."""
+        return bool(self.group) or "group" in (self.words or ())
 
     def serialize(self) -> dict[str, Any]:
         """Return what it consists of as JSON data."""
@@ -83,7 +93,40 @@ class RateSource:
             return f"group {group_title or self.group} for type {self.commission_type}"
         if self.kind == RateSourceKind.LEVEL:
             return f"level {self.level} of the program"
-        return self.kind
+        if self.kind == RateSourceKind.NONE:
+            return "no rate of the program holds"
+        return describe_rule(self.words) if self.words is not None else self.kind
+
+
+def write_rate(words: Mapping[str, Any]) -> str:
+    """Return `10 % + 3: affiliate ada, order 1 of a customer`."""
+    parts = [f"{words[PERCENTAGE]} %"] if PERCENTAGE in words else []
+    parts += [words["fixed"]] if "fixed" in words else []
+    return f"{' + '.join(parts)}: {describe_rule(words)}"
+
+
+def describe_rule(words: Mapping[str, Any]) -> str:
+    """Return `affiliate ada, orders 2 to 5`: what a rule of a program is for."""
+    parts = [f"{name} {words[name]}" for name in ("affiliate", "group", "type") if name in words]
+    orders = words.get("orders", {})
+    if "months" in orders:
+        parts.append(f"orders of a customer's first {orders['months']} months")
+    elif orders:
+        parts.append(_describe_orders(orders.get("from", 1), orders.get("to")))
+    for condition in words.get("when", ()):
+        name, texts = condition["field"], condition.get("is", ())
+        allowed = [texts] if isinstance(texts, str) else texts
+        test = f"above {condition['above']}" if "above" in condition else " or ".join(allowed)
+        parts.append(f"{name} {test}" if "above" in condition else f"{name} is {test}")
+    return ", ".join(parts) or "all sales"
+
+
+def _describe_orders(first: int, last: int | None) -> str:
+    if first == last:
+        return f"order {first} of a customer"
+    return (
+        f"orders {first} to {last} of a customer" if last else f"orders from {first} of a customer"
+    )
 
 
 @dataclass(frozen=True)
@@ -97,6 +140,8 @@ class CommissionRate:
     source: RateSource
     pays_parents: bool = True  # whether parent affiliates earn level commissions
     hold: Hold = Hold()
+    fixed: Decimal = ZERO  # on top of a percentage
+    choice: Mapping[str, Any] | None = None  # between several rates, as it is stored
 
 
 @dataclass(frozen=True)
@@ -144,9 +189,22 @@ class ApprovalContext:
     is_disputed: bool = False  # the shop has an open dispute about the sale
     is_under_review: bool = False  # an open risk case holds what the affiliate earns
     is_approval_final: bool = False  # the account has the payout feature
+    has_rate: bool = True
 
     def initial_status(self) -> tuple[str, InitialStatusReason]:
         """Return the initial status and its reason, which are stored and verified."""
+        status, reason = self._find_status()
+        is_earned = status != DISAPPROVED
+        return status, reason if self.has_rate or not is_earned else InitialStatusReason.NO_RATE
+
+    def serialize(self) -> dict[str, Any]:
+        """Return it as JSON data; `has_rate` only where it says something."""
+        data = vars(self) | {"warnings": list(self.warnings)}
+        if self.has_rate:
+            del data["has_rate"]
+        return data
+
+    def _find_status(self) -> tuple[str, InitialStatusReason]:
         is_reviewed_first = self.is_under_review and self.is_approval_final
         can_follow = self.has_funds and not is_reviewed_first
         # A level has the status of its base commission. Only an approved one that the payout
@@ -222,7 +280,7 @@ class CommissionDraft:
         """Return the calculation as JSON data, complete enough to verify it later."""
         rate = self.rate
         data: dict[str, Any] = {
-            "engine": ENGINE,
+            "engine": ENGINE_OF_CHOICES if rate.choice else ENGINE,
             "affiliate_id": self.affiliate_id,
             "sub_amount": str(self.line_item.sub_amount),
             "rate": {
@@ -234,9 +292,12 @@ class CommissionDraft:
             "amount": str(self.amount),
             "status": self.status,
             "reason": self.reason,
-            "approval_context": vars(self.approval_context)
-            | {"warnings": list(self.approval_context.warnings)},
+            "approval_context": self.approval_context.serialize(),
         }
+        if rate.fixed:
+            data["rate"]["fixed"] = str(rate.fixed)
+        if rate.choice:
+            data["choice"] = rate.choice
         if rate.hold.days or rate.hold.source == "group":
             data["hold"] = {"days": rate.hold.days, "from": rate.hold.source}
         if self.skipped:
@@ -299,21 +360,29 @@ def build_draft(
     base_index: int | None = None,
 ) -> CommissionDraft:
     """Return the draft of one commission, its amount rounded once."""
-    exact_amount = calculate_exact_amount(line_item.sub_amount, rate.kind, rate.value)
+    exact_amount = calculate_exact_amount(line_item.sub_amount, rate.kind, rate.value, rate.fixed)
+    has_rate = rate.source.kind != RateSourceKind.NONE
     return CommissionDraft(
         affiliate_id=affiliate_id,
         line_item=line_item,
         rate=rate,
         exact_amount=exact_amount,
         amount=round_amount(exact_amount, calculation_input.currency),
-        approval_context=approval_context,
+        approval_context=replace(approval_context, has_rate=has_rate),
         base_index=base_index,
     )
 
 
-def calculate_exact_amount(sub_amount: Decimal, kind: str, value: Decimal) -> Decimal:
-    """Return the percentage of the sub-amount, or the fixed amount, not rounded."""
-    return sub_amount * value / PERCENT_DIVISOR if kind == PERCENTAGE else value
+def calculate_exact_amount(
+    sub_amount: Decimal, kind: str, value: Decimal, fixed: Decimal | None = None
+) -> Decimal:
+    """Return the percentage of the sub-amount with a fixed part, or the fixed amount.
+
+    It is not rounded.
+    """
+    if kind != PERCENTAGE:
+        return value
+    return sub_amount * value / PERCENT_DIVISOR + (fixed or ZERO)
 
 
 def allocate_proportionally(

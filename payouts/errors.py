@@ -92,8 +92,27 @@ class StatisticsNotReady(Conflict):
     code = "statistics_not_ready"
 
 
+class RateNotFound(NotFound):
+    """The program has no such rate, or it has ended."""
+
+    message = "Rate not found"
+
+
+class InvalidRate(InvalidInput):
+    """A part of a rate is wrong; `path` is its name in a file of rates."""
+
+    message = "{rule}."
+
+
+class PastDay(InvalidInput):
+    """Rates are to count from a day that has begun."""
+
+    message = "Rates count from a day that has not begun; without one they count from now"
+    property_path = "starts_at"
+
+
 class InvalidChange(InvalidInput):
-    """The changes of a what-if name something that does not exist, or have a wrong value."""
+    """A file of rules names something that does not exist, or has a wrong value."""
 
     message = "{place}: {rule}"
 

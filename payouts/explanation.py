@@ -9,8 +9,9 @@ from typing import Any
 from django.utils import timezone
 
 from accounts.exact_json import format_decimal
-from payouts.calculation import InitialStatusReason
+from payouts.calculation import InitialStatusReason, write_rate
 from payouts.models.commissions import Commission, CommissionKind, CommissionStatus
+from payouts.rates import Lost
 from payouts.services.explanation import Explanation, list_initial_warnings
 from tracking.attribution import IMPORT, STAFF, RejectionReason
 from tracking.claims import (
@@ -34,11 +35,16 @@ REASON_TEXTS: dict[str, str] = {
     InitialStatusReason.INSUFFICIENT_FUNDS: "insufficient payout balance",
     InitialStatusReason.PROGRAM_APPROVES: "the program approves automatically",
     InitialStatusReason.IMPORTED: "imported with this status",
+    InitialStatusReason.NO_RATE: "no rate of the program holds",
     RejectionReason.BLANK: "sent without a value",
     RejectionReason.UNKNOWN: "belongs to no affiliate",
     RejectionReason.AFFILIATE_DELETED: "affiliate is removed",
     RejectionReason.NOT_APPROVED: "affiliate is not approved in the program",
     RejectionReason.PROGRAM_ARCHIVED: "the program is archived",
+}
+LOST_TEXTS = {
+    Lost.CONDITION: "its condition does not hold",
+    Lost.PRECEDENCE: "the other one comes first",
 }
 DISPUTE_TEXT = "the shop decides, and until then nobody can approve a commission."
 WARNING_TEXTS = {
@@ -139,6 +145,8 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool, at: date
     rate, currency = commission["rate"], commission["currency"]
     value = format_decimal(Decimal(rate["value"]))
     factor = f"{value} %" if rate["kind"] == "percentage" else "fixed"
+    if "fixed" in rate:
+        factor += f" + {format_decimal(Decimal(rate['fixed']))}"
     overridden = ", amount overridden" if commission["is_overridden"] else ""
     initial = commission["initial_status"]
     lines = [
@@ -148,6 +156,7 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool, at: date
         f" = {format_decimal(commission['exact_amount'])}"
         f" → {format_decimal(commission['amount'])} {currency}{overridden}",
         f"  Rate: {rate['from']}",
+        *(f"  {text[0].upper()}{text[1:]}" for text in list_lost_rates(rate)),
         f"  {initial['status'].capitalize()} because"
         f" {describe_initial_status(initial['reason'], initial['warnings'])}",
     ]
@@ -169,6 +178,20 @@ def _render_commission(commission: dict[str, Any], *, is_removed: bool, at: date
     if due := explain_due(commission, at=at):
         lines.append(f"  Due: {due}")
     return [*lines, f"  Status: {commission['status']}{payment}"]
+
+
+def list_lost_rates(rate: dict[str, Any]) -> list[str]:
+    """`not 5 %: orders from 2 of a customer: this is order 1`, of each rate that lost."""
+    return [
+        f"not {write_rate(each['rate'])}: {_explain_loss(each, rate)}"
+        for each in rate.get("lost", ())
+    ]
+
+
+def _explain_loss(lost: dict[str, Any], rate: dict[str, Any]) -> str:
+    if lost["reason"] == Lost.ORDER:
+        return f"this is order {rate['order_number']} of the customer"
+    return LOST_TEXTS[lost["reason"]]
 
 
 def explain_due(commission: dict[str, Any], *, at: datetime) -> str:

@@ -97,6 +97,7 @@ class Rate:
     kind: str
     value: Decimal
     source: str
+    fixed: Decimal | None = None  # on top of a percentage
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ class StoredCommission:
     amount: Decimal
     rate_kind: str
     rate: Decimal
+    rate_fixed: Decimal | None
     status: str
     is_extra: bool
     due_at: datetime | None
@@ -225,7 +227,7 @@ class StoredCommission:
     def as_earned(self, **changed: Any) -> "Earned":
         """Return what it earns as it is stored, with changed values."""
         source = self.source.describe() if self.is_readable else ""
-        rate = Rate(self.rate_kind, self.rate, source)
+        rate = Rate(self.rate_kind, self.rate, source, self.rate_fixed)
         earned = Earned(
             affiliate=self.affiliate,
             kind=self.kind,
@@ -330,7 +332,7 @@ class Case:
 
     def earn(self, stored: StoredCommission, rate: Rate, **values: Any) -> Earned:
         """Return what the line of a commission earns at a rate."""
-        exact_amount = calculate_exact_amount(stored.sub_amount, rate.kind, rate.value)
+        exact_amount = calculate_exact_amount(stored.sub_amount, rate.kind, rate.value, rate.fixed)
         amount = round_amount(exact_amount, self.sale.currency)
         is_earned = self._is_earned(stored)
         return stored.as_earned(rate=rate, amount=amount, is_earned=is_earned, **values)
@@ -498,7 +500,9 @@ class SaleReplay:
         if case.is_moved and identifier not in rules.rates:
             self._unknown_of_sale.add(Unknown.RATES)
             identifier = rules.default_type
-        rate = self._find_group_rate(case, stored, identifier)
+        rate = self._find_rule_rate(case, stored)
+        if rate is None:
+            rate = self._find_group_rate(case, stored, identifier)
         if rate is None:
             rate = self._find_type_rate(case, stored, identifier)
         return case.earn(
@@ -571,6 +575,14 @@ class SaleReplay:
 
     def _has_new_group(self, case: Case) -> bool:
         return case.is_moved or case.after.affiliate in self.changes.groups
+
+    def _find_rule_rate(self, case: Case, stored: StoredCommission) -> Rate | None:
+        """Return the rate of a rule, which no change of plain rates touches; None: none."""
+        if stored.source.kind not in (RateSourceKind.RULE, RateSourceKind.NONE):
+            return None
+        if case.is_moved or case.after.affiliate in self.changes.groups:
+            self._unknown_of_sale.add(Unknown.RATES)
+        return None if case.is_moved else stored.as_earned().rate
 
     def _find_group_rate(
         self, case: Case, stored: StoredCommission, identifier: str

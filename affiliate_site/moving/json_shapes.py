@@ -159,6 +159,16 @@ class Receiver(TypedDict, total=False):
     address: Texts
 
 
+TextCondition = TypedDict("TextCondition", {"field": str, "is": str | list[str]})
+
+
+class AmountCondition(TypedDict):
+    """A condition of a rate: an amount above a number."""
+
+    field: Literal["amount"]
+    above: AmountText
+
+
 # By table and column.
 SHAPES: dict[str, Any] = {
     "accounts.Account.customer_email_keys": list[str],
@@ -202,6 +212,7 @@ SHAPES: dict[str, Any] = {
     "payouts.PayoutMethod.details": Details,
     "payouts.PayoutRun.basis": RunBasis,
     "payouts.PayoutRun.payer": Texts,
+    "payouts.Rate.conditions": list[TextCondition | AmountCondition],
     "payouts.Refund.lines": list[RefundedLine],
     "payouts.RiskFinding.facts": list[Fact],
 }

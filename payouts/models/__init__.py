@@ -9,6 +9,7 @@ from payouts.models.documents import Document, DocumentSequence, TaxData, TaxRul
 from payouts.models.exchange_rates import ExchangeRate
 from payouts.models.ledger import LedgerAccount, LedgerDigest, Transfer
 from payouts.models.payments import Payment, PayoutMethod
+from payouts.models.rates import Rate
 from payouts.models.refunds import Correction, Refund
 from payouts.models.risk import RiskCase, RiskFinding, RiskRule
 from payouts.models.runs import (
@@ -45,6 +46,7 @@ __all__ = [
     "PayoutMinimum",
     "PayoutRun",
     "PayoutSettings",
+    "Rate",
     "Refund",
     "RiskCase",
     "RiskFinding",

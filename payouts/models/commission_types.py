@@ -3,6 +3,7 @@ place, and Level for the parents of the affiliate."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar, Self
 
 from django.db import models
@@ -21,6 +22,11 @@ class RateKind(models.TextChoices):
     FIXED = "fixed"
 
 
+def not_ended(at: datetime) -> Q:
+    """Rates that hold at this time, or that begin later."""
+    return Q(ends_at=None) | Q(ends_at__gt=at)
+
+
 class CommissionTypeQuerySet(TenantQuerySet["CommissionType"]):
     """Commission types of one account."""
 
@@ -31,7 +37,8 @@ class CommissionTypeQuerySet(TenantQuerySet["CommissionType"]):
 class CommissionType(TenantModel):
     """A rate of a program: `value` is 10 for 10 %, or 10 units of the currency.
 
-    If `mlm` is off, the affiliate's parents earn no level commissions.
+    If `mlm` is off, the affiliate's parents earn no level commissions. From `ends_at` on
+    only rates of `Rate` count.
     """
 
     program = models.ForeignKey(
@@ -43,6 +50,7 @@ class CommissionType(TenantModel):
     value = AmountField()
     is_default = models.BooleanField(default=False)
     mlm = models.BooleanField("pays parents", default=True, db_default=True)
+    ends_at = models.DateTimeField(null=True)
 
     objects: ClassVar = CommissionTypeQuerySet.as_manager()
 
@@ -72,7 +80,7 @@ class CommissionType(TenantModel):
 
 
 class GroupRate(TenantModel):
-    """The rate of a commission type for the affiliates of a group."""
+    """The rate of a commission type for the affiliates of a group, until `ends_at`."""
 
     commission_type = models.ForeignKey(
         CommissionType, models.PROTECT, related_name="+", db_index=False
@@ -80,6 +88,7 @@ class GroupRate(TenantModel):
     group = models.ForeignKey(AffiliateGroup, models.PROTECT, related_name="+", db_index=False)
     kind = models.CharField(max_length=16, choices=RateKind)
     value = AmountField()
+    ends_at = models.DateTimeField(null=True)
 
     class Meta:
         default_related_name = "group_rates"

@@ -97,6 +97,8 @@ class Commission(DailyCountedRow):
     amount = AmountField()
     rate_kind = models.CharField(max_length=16, choices=RateKind)
     rate = AmountField()
+    # On top of a percentage.
+    rate_fixed = AmountField(null=True)  # type: ignore[misc]
     calculation = models.TextField()
     status = models.CharField(max_length=16, choices=CommissionStatus)
     comment = models.CharField(  # noqa: DJ001 - null: none given
@@ -190,6 +192,11 @@ class Commission(DailyCountedRow):
     def balance_key(self) -> BalanceKey:
         """The affiliate and the currency of the balance that the amount belongs to."""
         return self.affiliate_id, self.currency
+
+    @property
+    def has_fixed_part(self) -> bool:
+        """Whether a part of it does not depend on the sub-amount."""
+        return self.rate_kind == RateKind.FIXED or bool(self.rate_fixed)
 
     @property
     def is_pending(self) -> bool:

@@ -1,11 +1,11 @@
 """Commission types and rates of line items, and the input of the calculation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from accounts.compiled_queries import compiled
 from accounts.db_compat import LockedSubquery
@@ -28,9 +28,11 @@ from payouts.models.commission_types import (
     CommissionType,
     GroupRate,
     Level,
-    RateKind,
 )
 from payouts.models.commissions import CommissionStatus
+from payouts.models.rates import Rate
+from payouts.rates import WITHOUT_RATE, ProgramRates, SaleFacts
+from payouts.services.rate_files import build_rule
 from tracking.attribution import RejectionReason
 from tracking.claims import ClaimStatus
 from tracking.errors import MissingAmount, UnknownReference
@@ -49,7 +51,16 @@ def commission_types_of(account: Account, program: Program, group: int, affiliat
     return rows.annotate(
         group_hold=Subquery(groups.values("hold_days")),
         under_review_since=_read_under_review(account, affiliate),
+        has_rules=Exists(Rate.objects.of(account).filter(program=program)),
     )
+
+
+@compiled
+def rules_of(account: Account, program: Program, group: int, affiliate: int) -> QuerySet[Rate]:
+    """The further rates of a program for an affiliate, in the order of their positions."""
+    rows = Rate.objects.of(account).select_related("commission_type", "group", "affiliate")
+    rows = rows.filter(Q(group=None) | Q(group=group), program=program)
+    return rows.filter(Q(affiliate=None) | Q(affiliate=affiliate)).order_by("position", "id")
 
 
 @compiled
@@ -86,10 +97,14 @@ def _read_under_review(account: Account, pk: int) -> LockedSubquery:
 
 
 def list_rates(
-    account: Account, program: Program, *, group_id: int | None, affiliate: Affiliate | None
-) -> dict[str, CommissionRate]:
-    """Return the rates of a program by commission type, that of its default type also
-    as `default`.
+    account: Account,
+    program: Program,
+    *,
+    group_id: int | None,
+    affiliate: Affiliate | None,
+    at: datetime,
+) -> ProgramRates:
+    """Return the rates of a program for an affiliate, for a sale of this time.
 
     `group_id` is the group of the affiliate: its rate replaces that of the type, and
     its hold that of the program. The same statement reads into `affiliate` whether it is
@@ -113,19 +128,21 @@ def list_rates(
         row.pk: CommissionRate(
             identifier=row.identifier,
             title=row.title,
-            kind=row.kind,
-            value=row.value,
-            source=RateSource(RateSourceKind.COMMISSION_TYPE, row.identifier),
             pays_parents=row.mlm,
             hold=hold,
+            **(
+                {"kind": row.kind, "value": row.value, "source": _get_type_source(row)}
+                if _holds(row, at)
+                else WITHOUT_RATE
+            ),
         )
         for row in types
     }
     if group_id is not None:
         for row in group_rates_of.all(account=account, program=program, group=group_id):
             rate = rates.get(row.commission_type_id)
-            if rate is None:
-                continue  # its type was added after the types were read
+            if rate is None or not _holds(row, at):
+                continue  # its type was added after the types were read, or it has ended
             rates[row.commission_type_id] = replace(
                 rate,
                 kind=row.kind,
@@ -133,15 +150,55 @@ def list_rates(
                 source=RateSource(RateSourceKind.GROUP, rate.identifier, group=row.group.public_id),
             )
     by_type = {rate.identifier: rate for rate in rates.values()}
-    return by_type | {DEFAULT_COMMISSION_TYPE: rates[default.pk]}
+    by_type[DEFAULT_COMMISSION_TYPE] = rates[default.pk]
+    if not default.has_rules:
+        return ProgramRates(by_type)
+    rules = rules_of.all(
+        account=account,
+        program=program,
+        group=group_id or 0,
+        affiliate=affiliate.pk if affiliate else 0,
+    )
+    return ProgramRates(by_type, [build_rule(row) for row in rules if _holds(row, at)])
 
 
-def ensure_types_known(line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]) -> None:
+def _get_type_source(row: CommissionType) -> RateSource:
+    return RateSource(RateSourceKind.COMMISSION_TYPE, row.identifier)
+
+
+def _holds(row: CommissionType | GroupRate | Rate, at: datetime) -> bool:
+    is_begun = not isinstance(row, Rate) or (
+        row.counts_from <= at and (row.starts_at is None or row.starts_at <= at)
+    )
+    return is_begun and (row.ends_at is None or at < row.ends_at)
+
+
+def _read_sale_facts(conversion: Conversion, rates: ProgramRates) -> SaleFacts:
+    """Return what the rates of a sale depend on. The caller has locked its customer."""
+    account, program = conversion.account, conversion.program
+    is_own = conversion.currency == program.currency
+    number, first = 1, None
+    if rates.depends_on_orders and conversion.customer_id is not None:
+        rows = account.conversions.not_deleted().filter(customer=conversion.customer_id)
+        earlier = rows.exclude(pk=conversion.pk).aggregate(
+            number=Count("pk"), first=Min("created_at")
+        )
+        number, first = earlier["number"] + 1, earlier["first"]
+    return SaleFacts(
+        day=account.get_day(conversion.created_at),
+        amount=conversion.amount if is_own else None,
+        meta_data=conversion.meta_data,
+        order_number=number,
+        first_order_day=account.get_day(first) if first else None,
+    )
+
+
+def ensure_types_known(line_items: Sequence[LineItem], rates: ProgramRates) -> None:
     """Raise `ErrorList` with every commission type that the program does not have."""
     unknown: list[InvalidInput] = [
         UnknownReference(what="commission type", path=item.type_path)
         for item in line_items
-        if item.type_name not in rates
+        if item.type_name not in rates.types
     ]
     if unknown:
         raise ErrorList(unknown)
@@ -149,22 +206,19 @@ def ensure_types_known(line_items: Sequence[LineItem], rates: Mapping[str, Commi
 
 def ensure_amount_sent(
     line_items: Sequence[LineItem],
-    rates: Mapping[str, CommissionRate],
+    rates: ProgramRates,
     *,
     has_amount: bool,
 ) -> None:
-    """Raise `MissingAmount` for a sale without amount whose rate is a percentage."""
-    kinds = {rates[item.type_name].kind for item in line_items}
-    if not has_amount and RateKind.PERCENTAGE in kinds:
+    """Raise `MissingAmount` for a sale without amount whose rate may be a percentage."""
+    if not has_amount and any(rates.has_percentage(item.type_name) for item in line_items):
         raise MissingAmount(path="amount")
 
 
-def drop_unknown_types(
-    line_items: Sequence[LineItem], rates: Mapping[str, CommissionRate]
-) -> list[LineItem]:
+def drop_unknown_types(line_items: Sequence[LineItem], rates: ProgramRates) -> list[LineItem]:
     """Return the line items, without the commission types that the program lacks."""
     return [
-        item if item.type_name in rates else replace(item, commission_type=None)
+        item if item.type_name in rates.types else replace(item, commission_type=None)
         for item in line_items
     ]
 
@@ -173,7 +227,7 @@ def build_calculation_input(
     conversion: Conversion,
     *,
     line_items: Sequence[LineItem],
-    rates: Mapping[str, CommissionRate],
+    rates: ProgramRates,
     should_apply_cap: bool = True,
     is_browser_sale: bool = False,
 ) -> CalculationInput:
@@ -187,7 +241,7 @@ def build_calculation_input(
         currency=conversion.currency,
         affiliate_id=conversion.affiliate_id,
         line_items=line_items,
-        rates=rates,
+        rates=rates.choose(_read_sale_facts(conversion, rates)) if rates.rules else rates.types,
         approval_context=ApprovalContext(
             is_auto_approved=program.auto_approve_commissions,
             warnings=tuple(conversion.warnings or ()),

@@ -324,7 +324,9 @@ def update_and_post(
 
 def get_recalculated_fields(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
     """Return the columns to update for another sub-amount, at the commission's rate."""
-    exact_amount = calculate_exact_amount(sub_amount, commission.rate_kind, commission.rate)
+    exact_amount = calculate_exact_amount(
+        sub_amount, commission.rate_kind, commission.rate, commission.rate_fixed
+    )
     amount = round_amount(exact_amount, commission.currency)
     if (sub_amount, amount) == (commission.sub_amount, commission.amount):
         return {}
@@ -418,6 +420,7 @@ def _build_commission(
         amount=draft.amount,
         rate_kind=rate.kind,
         rate=rate.value,
+        rate_fixed=rate.fixed or None,  # type: ignore[misc]
         calculation=json.dumps(draft.serialize_calculation(), sort_keys=True),
         status=draft.status,
         comment=draft.line_item.comment,

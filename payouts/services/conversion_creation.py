@@ -4,7 +4,7 @@ A fact confirms a conversion that a page has reported, and a second page contest
 See docs/tracking-trust.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
@@ -16,8 +16,9 @@ from accounts.errors import ErrorList, InvalidInput
 from accounts.models.accounts import Account
 from accounts.models.row_counts import DailyCountedRow, record_past_rows
 from accounts.services.changes import Change, record_all_changes
-from payouts.calculation import CommissionRate, LineItem, calculate_commissions
+from payouts.calculation import LineItem, calculate_commissions
 from payouts.models.commissions import Commission, CommissionStatus
+from payouts.rates import ProgramRates
 from payouts.services.calculation_input import (
     build_calculation_input,
     drop_unknown_types,
@@ -153,6 +154,7 @@ def _create_conversion(
             attribution.program,
             group_id=attribution.group_id,
             affiliate=None if attribution.prospect else attribution.affiliate,
+            at=created_at or at,
         )
         extra_warnings = data.extra_warnings
         if data.is_browser_sale:
@@ -170,7 +172,7 @@ def _create_conversion(
             account, attribution, method=PromotionMethod.CONVERSION, at=at
         )
         if claim is not None and data.trust is Trust.CLAIM:
-            contest_claim(claim, attribution, amount, line_items, rates, at=at)
+            contest_claim(claim, attribution, amount, line_items, rates.types, at=at)
             return claim
         conversion, changes = write_conversion(
             account,
@@ -237,7 +239,7 @@ def charge_storage_of_claim(
 def write_commissions(
     conversion: Conversion,
     line_items: Sequence[LineItem],
-    rates: Mapping[str, CommissionRate],
+    rates: ProgramRates,
     changes: Sequence[Change] = (),
     *,
     is_browser_sale: bool = False,

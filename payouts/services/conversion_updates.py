@@ -166,7 +166,13 @@ def add_commissions(
         conversion = get_conversion(account, conversion_id, lock=True)
         affiliate, program = conversion.affiliate, conversion.program
         line_items = round_line_items(line_items, conversion.currency)
-        rates = list_rates(account, program, group_id=affiliate.group_id, affiliate=affiliate)
+        rates = list_rates(
+            account,
+            program,
+            group_id=affiliate.group_id,
+            affiliate=affiliate,
+            at=conversion.created_at,
+        )
         ensure_types_known(line_items, rates)
         if affiliate.deleted_at is not None:
             raise AffiliateDeleted

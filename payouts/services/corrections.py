@@ -15,10 +15,11 @@ from accounts.actor import get_actor
 from accounts.lookups import get_or_raise
 from accounts.models.accounts import Account
 from accounts.services.changes import log_event
-from payouts.calculation import CommissionRate, LineItem, allocate_proportionally
+from payouts.calculation import LineItem, allocate_proportionally
 from payouts.errors import SameAffiliate, SettledCommission
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.models.refunds import Correction
+from payouts.rates import ProgramRates
 from payouts.services.calculation_input import drop_unknown_types, list_rates
 from payouts.services.commissions import list_claimed_commissions
 from payouts.services.conversion_creation import write_commissions
@@ -114,7 +115,13 @@ def reattribute_conversion(
             at=at,
         )
         create_attribution_record(account, attribution, subject=conversion)
-        rates = list_rates(account, program, group_id=affiliate.group_id, affiliate=affiliate)
+        rates = list_rates(
+            account,
+            program,
+            group_id=affiliate.group_id,
+            affiliate=affiliate,
+            at=conversion.created_at,
+        )
         is_browser_sale = conversion.is_amount_claimed
         _replace_commissions(conversion, line_items, rates, is_browser_sale=is_browser_sale, at=at)
         record_reason(conversion, reason, at=at)
@@ -208,7 +215,13 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
         )
         claim.update_row(confirmed_at=at)
         affiliate = claim.affiliate
-        rates = list_rates(account, claim.program, group_id=affiliate.group_id, affiliate=affiliate)
+        rates = list_rates(
+            account,
+            claim.program,
+            group_id=affiliate.group_id,
+            affiliate=affiliate,
+            at=conversion.created_at,
+        )
         _replace_commissions(conversion, line_items, rates, at=at)
     return conversion
 
@@ -216,7 +229,7 @@ def confirm_claim(account: Account, *, claim_id: int, at: datetime) -> Conversio
 def _replace_commissions(
     conversion: Conversion,
     line_items: Sequence[LineItem],
-    rates: Mapping[str, CommissionRate],
+    rates: ProgramRates,
     *,
     is_browser_sale: bool = False,
     at: datetime,

@@ -32,6 +32,7 @@ from payouts.models.ledger import (
     Transfer,
     TransferType,
 )
+from payouts.rates import find_winner
 from tracking.attribution import CLAIM, IMPORT, TRACKING_SOURCE_NAMES
 from tracking.claims import Trust
 from tracking.errors import ConversionNotFound
@@ -68,15 +69,23 @@ def _compare(commission: Commission, calculation: dict[str, Any]) -> Iterator[Di
         yield "affiliate", commission.affiliate_id, calculation["affiliate_id"]
     rate_kind = calculation["rate"]["kind"]
     rate = Decimal(calculation["rate"]["value"])
-    exact_amount = calculate_exact_amount(base_amount, rate_kind, rate)
+    fixed = Decimal(calculation["rate"].get("fixed", 0))
+    exact_amount = calculate_exact_amount(base_amount, rate_kind, rate, fixed)
     amount = Decimal(calculation["amount"])
     if not calculation.get("is_overridden"):
         amount = round_amount(exact_amount, commission.currency)
     yield "kind of rate", commission.rate_kind, rate_kind
     yield "rate", commission.rate, rate
+    yield "fixed part", commission.rate_fixed or ZERO, fixed
     yield "exact amount", Decimal(calculation["exact_amount"]), exact_amount
     yield "amount", commission.amount, amount
     yield "stored amount", Decimal(calculation["amount"]), amount
+    choice = calculation.get("choice")
+    if choice is not None:
+        rates = choice["rates"]
+        won = [number for number, each in enumerate(rates) if each["lost"] is None]
+        winner = find_winner(rates)
+        yield "rate that wins", won, [] if winner is None else [winner]
 
 
 @dataclass(frozen=True)
@@ -170,7 +179,8 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
             "kind": rate["kind"],
             "value": rate["value"],
             "from": RateSource(**rate["source"]).describe(),
-        },
+        }
+        | _serialize_choice(calculation),
         "exact_amount": Decimal(calculation["exact_amount"]),
         "amount": commission.amount,
         "currency": commission.currency,
@@ -190,6 +200,18 @@ def _serialize_commission(account: Account, commission: Commission) -> dict[str,
         "payment": commission.payment.public_id if commission.payment else None,
         "transfers": _serialize_transfers(account, commission),
     }
+
+
+def _serialize_choice(calculation: dict[str, Any]) -> dict[str, Any]:
+    """Return the fixed part of a rate, and the rates that lost with the reason; if any."""
+    choice, fixed = calculation.get("choice"), calculation["rate"].get("fixed")
+    data: dict[str, Any] = {} if fixed is None else {"fixed": fixed}
+    if choice is None:
+        return data
+    lost = [
+        {"rate": each["words"], "reason": each["lost"]} for each in choice["rates"] if each["lost"]
+    ]
+    return data | {"order_number": choice["order_number"], "lost": lost}
 
 
 def _is_released(commission: Commission, hold: dict[str, Any] | None) -> bool:

@@ -34,6 +34,7 @@ from payouts.models.commission_types import (
     Level,
     RateKind,
 )
+from payouts.models.rates import Rate
 from tracking.errors import DuplicateProgram, GroupNotFound
 from tracking.models.affiliates import AffiliateGroup
 from tracking.models.programs import Program, Visibility
@@ -209,6 +210,7 @@ def delete_commission_type(account: Account, *, pk: int, at: datetime) -> None:
             raise DefaultCommissionType
         log_event(account, "commission_type.deleted", row, at=at, **serialize_rate(row))
         account.group_rates.filter(commission_type=row).delete()
+        account.rates.filter(commission_type=row).delete()
         account.commission_types.filter(pk=row.pk).delete()
 
 
@@ -293,7 +295,7 @@ def set_group_rate(
             )
             log_event(account, "group_rate.created", row, at=at, **serialize_rate(row))
         else:
-            changes = {"kind": kind, "value": value}
+            changes = {"kind": kind, "value": value, "ends_at": None}
             _update(
                 account,
                 row,
@@ -326,7 +328,7 @@ def validate_title(title: str) -> None:
     validate_name("The title", title, path="title")
 
 
-def serialize_rate(row: CommissionType | Level | GroupRate) -> dict[str, str]:
+def serialize_rate(row: CommissionType | Level | GroupRate | Rate) -> dict[str, str]:
     """Return a rate as details of an audit log entry."""
     return {"rate_kind": row.kind, "rate": str(row.value)}
 
@@ -348,6 +350,8 @@ def _update(
         program.currency,
     )
     values = {column: value for column, value in changes.items() if value != getattr(row, column)}
+    if values.keys() & {"kind", "value"} and getattr(row, "ends_at", None) is not None:
+        values["ends_at"] = None  # it counts again
     if values:
         logged = {
             column: [str(getattr(row, column)), str(value)] for column, value in values.items()
@@ -380,5 +384,6 @@ def delete_group(account: Account, *, group_id: str, at: datetime) -> None:
         record_changes(account, "affiliate.updated", changed, at=at, group=None)
         account.program_invitations.filter(group=group).update(group=None)
         account.group_rates.filter(group=group).delete()
+        account.rates.filter(group=group).delete()
         log_event(account, "affiliate_group.deleted", group, at=at)
         account.affiliate_groups.filter(pk=group.pk).delete()

@@ -17,7 +17,6 @@ from payouts.errors import (
     RefundOfFinalCommission,
     RefundTooLarge,
 )
-from payouts.models.commission_types import RateKind
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.models.refunds import Refund
 from payouts.services.conversion_updates import (
@@ -189,7 +188,7 @@ def _lower_sub_amounts(
     for row in commissions:
         line = row.base_commission_id or row.pk
         changes = {"sub_amount": left[line]} if row.pk in left else {}
-        if row.rate_kind == RateKind.FIXED and left.get(line) == ZERO:
+        if row.has_fixed_part and left.get(line) == ZERO:
             changes["amount"] = ZERO
         if changes:
             update_commission(account, commission_id=row.pk, changes=changes, at=at)

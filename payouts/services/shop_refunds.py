@@ -132,17 +132,17 @@ def change_lines(
         changes: dict[str, Any] = {}
         if differences.get(row.pk) and new[row.pk] != row.sub_amount:
             changes["sub_amount"] = new[row.pk]
-        if row.rate_kind == RateKind.FIXED and differences.get(line):
+        if row.has_fixed_part and differences.get(line):
             changes |= get_fixed_amount(row, new[line])
         if changes:
             update_commission(account, commission_id=row.pk, changes=changes, at=at)
 
 
 def get_fixed_amount(commission: Commission, sub_amount: Decimal) -> dict[str, Any]:
-    """Return the change of a fixed commission when its line ends or comes back."""
+    """Return the change of a commission with a fixed part when its line ends or comes back."""
     if sub_amount == ZERO and commission.amount:
         return {"amount": ZERO}
-    if sub_amount and not commission.amount:
+    if sub_amount and not commission.amount and commission.rate_kind == RateKind.FIXED:
         return {"amount": commission.rate}
     return {}
 

@@ -14,6 +14,7 @@ from heapq import heappush, heappushpop
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
 
 from accounts.days import A_DAY, start_of_day
 from accounts.db_compat import split_into_batches, use_snapshot
@@ -21,6 +22,7 @@ from accounts.errors import name_error
 from accounts.models.accounts import Account
 from payouts.calculation import RateSource, RateSourceKind
 from payouts.errors import PeriodTooLong
+from payouts.models.commission_types import not_ended
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.statements import FIRST_DAY, LAST_DAY
 from payouts.services.what_if_changes import SETTINGS, read_changes
@@ -179,7 +181,8 @@ def load_rules(account: Account) -> Rules:
             defaults[program] = name
         if not row.mlm:
             parentless[program].add(name)
-    for rate in account.group_rates.select_related("commission_type__program", "group"):
+    plain = account.group_rates.filter(not_ended(timezone.now()))
+    for rate in plain.select_related("commission_type__program", "group"):
         name, group = rate.commission_type.identifier, rate.group.public_id
         source = RateSource(RateSourceKind.GROUP, name, group=group)
         group_rates[rate.commission_type.program.slug][name, group] = _build_rate(rate, source)
@@ -288,8 +291,8 @@ class _SaleReader:
         rows = self.account.commissions.not_deleted().filter(conversion__in=pks).order_by("id")
         for conversion, *values in rows.values_list(
             *("conversion", "pk", "base_commission", "affiliate__slug", "kind"),
-            *("commission_type", "sub_amount", "amount", "rate_kind", "rate", "status"),
-            *("is_extra", "due_at", "calculation"),
+            *("commission_type", "sub_amount", "amount", "rate_kind", "rate"),
+            *("rate_fixed", "status", "is_extra", "due_at", "calculation"),
         ).iterator():
             commissions[conversion].append(StoredCommission(*values))
         inputs: dict[int, str] = {}

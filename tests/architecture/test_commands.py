@@ -77,6 +77,8 @@ DOCUMENTED = {
         " [--method METHOD] [--dry-run] [--confirm | --discard] [--export FORMAT]"
         " [--again] [--output DIR]"
     ),
+    "rates": "ACCOUNT PROGRAM",
+    "set_rates": "ACCOUNT PROGRAM --file FILE [--from DAY] [--dry-run]",
     "withheld_balances": "ACCOUNT [--lift BALANCE]",
     "payout_minimums": "ACCOUNT [--affiliate ID] [--set EUR | --remove EUR]",
     "payer": "ACCOUNT [--set NAME]",

@@ -57,6 +57,10 @@ VIOLATIONS = {
     "paid_commission_is_approved": {"payment": 1, "status": "pending"},
     "payment_amount_positive": {"amount": 0},
     "program_invitation_within_limit": {"uses": 2, "max_uses": 1},
+    "rate_amounts_not_negative": {"fixed": -1},
+    "rate_ends_after_its_start": dict.fromkeys(
+        ("starts_at", "ends_at"), PLAIN_VALUES["DateTimeField"]
+    ),
     "exchange_rate_positive": {"worth_of_10000": 0},
     "payout_minimum_positive": {"amount": 0},
     "refund_amount_not_negative": {"amount": -1},

@@ -64,6 +64,7 @@ OTHER_COLUMNS = {
         " mail_subject mail_text"
     ),
     "payouts.Correction": "actor",
+    "payouts.Rate": "conditions",
     "payouts.Refund": "actor lines",
     "payouts.RiskCase": "rule decided_by",
     "payouts.RiskFinding": "rule key facts",

@@ -1,5 +1,6 @@
 """Programs and their rewards."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -22,8 +23,10 @@ from affiliate_site.api.representations.nested import (
     ProgramSummaryRepresentation,
     ReferralLinkRepresentation,
 )
+from payouts.calculation import CommissionRate
 from payouts.models.bonuses import Bonus, BonusPeriod, GoalType
 from payouts.models.commission_types import CommissionType, GroupRate, Level, RateKind
+from payouts.services.program_rates import list_first_order_rates
 from tracking.models.enrollments import Enrollment
 from tracking.models.programs import Program
 from tracking.money import get_symbol
@@ -117,6 +120,42 @@ class CommissionTypeRepresentation(Representation):
         help_text="whether parent affiliates earn commissions of this type",
     )
     affiliate_group_overrides = NestedList(GroupRateRepresentation, rates_of_commission_types)
+
+
+def show_first_order_rates(
+    account: Account, program: Program, answers: list[dict[str, Any]], *, at: datetime
+) -> list[dict[str, Any]]:
+    """Return the answers of commission types with the rates of first orders in them.
+
+    Called for a program that has others than its plain ones.
+    """
+    plain = account.group_rates.filter(commission_type__program=program)
+    groups: dict[str, int] = {}
+    for rows in (plain, account.rates.filter(program=program).exclude(group=None)):
+        groups |= dict(rows.order_by("id").values_list("group__public_id", "group"))
+    rates = list_first_order_rates(account, program, at=at)
+    of_groups = {
+        public_id: list_first_order_rates(account, program, group_id=pk, at=at)
+        for public_id, pk in groups.items()
+    }
+    return [
+        answer
+        | show_rate(rates[answer["identifier"]])
+        | {
+            "affiliate_group_overrides": [
+                {"affiliate_group_id": public_id, **show_rate(of_group[answer["identifier"]])}
+                for public_id, of_group in of_groups.items()
+                if of_group[answer["identifier"]].source.is_of_group
+            ]
+        }
+        for answer in answers
+    ]
+
+
+def show_rate(rate: CommissionRate) -> dict[str, Any]:
+    """Return the type and value of a rate; `fixed_value` where both parts are there."""
+    fixed = {"fixed_value": rate.fixed} if rate.fixed else {}
+    return {"type": rate.kind, "commission_value": rate.value} | fixed
 
 
 def build_level_identifier(level: int) -> str:

@@ -1,6 +1,9 @@
 """Programs with their commission types, levels and bonuses."""
 
+from django.utils import timezone
+
 from accounts.ids import parse_numbered_id
+from accounts.lookups import get_or_raise
 from accounts.services.rate_limits import RateLimit
 from affiliate_site.api.filters import BaseFilterSet, TextFilter
 from affiliate_site.api.representations.programs import (
@@ -9,8 +12,10 @@ from affiliate_site.api.representations.programs import (
     LevelRepresentation,
     ProgramRepresentation,
     program_by_slug,
+    show_first_order_rates,
 )
 from affiliate_site.api.viewsets import TenantViewSet
+from payouts.services.program_rates import with_further_rates
 from tracking.errors import ProgramNotFound
 from tracking.models.programs import Program
 from tracking.services.programs import get_program
@@ -58,9 +63,14 @@ class RewardViewSet(TenantViewSet):
 
     def list_commission_types(self, request, program_id):
         """List the commission types of a program, with the rates of groups."""
-        program = get_program(self.account, program_id)
+        programs = with_further_rates(self.account)
+        program = get_or_raise(programs, ProgramNotFound, slug=program_id)
         rows = self.account.commission_types.filter(program=program)
-        return self.list_page(rows.in_definition_order())
+        response = self.list_page(rows.in_definition_order())
+        if program.has_further_rates:
+            at = timezone.now()
+            response.data = show_first_order_rates(self.account, program, response.data, at=at)
+        return response
 
     def list_levels(self, request, program_id):
         """List the levels of a program."""

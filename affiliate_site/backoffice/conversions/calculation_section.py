@@ -24,7 +24,7 @@ from affiliate_site.backoffice.object_pages import (
 from affiliate_site.backoffice.payouts.payout_texts import COMMISSION_STATUSES, LineStates
 from affiliate_site.columns import Column
 from payouts.calculation import InitialStatusReason, RateSource
-from payouts.explanation import explain_initial_status, translate_reason
+from payouts.explanation import explain_initial_status, list_lost_rates, translate_reason
 from payouts.models.commissions import Commission, CommissionKind
 from payouts.models.runs import PayoutLineState
 from payouts.services.calculation_input import list_conversions_in_cap
@@ -157,7 +157,10 @@ def describe_rate(commission: dict[str, Any], source: RateSource, groups: dict[s
     rate = commission["rate"]
     value = format_decimal(Decimal(rate["value"]))
     is_percentage = rate["kind"] == "percentage"
-    factor = f"{value} %" if is_percentage else f"{value} {commission['currency']} fixed"
+    currency = commission["currency"]
+    factor = f"{value} %" if is_percentage else f"{value} {currency} fixed"
+    if "fixed" in rate:
+        factor += f" + {format_decimal(Decimal(rate['fixed']))} {currency}"
     return f"{factor} ({source.describe(groups.get(source.group))})"
 
 
@@ -168,7 +171,8 @@ def describe_product(commission: dict[str, Any]) -> str:
     if rate["kind"] != "percentage" or sub_amount is None:
         return exact
     value = format_decimal(Decimal(rate["value"]))
-    return f"{format_decimal(sub_amount)} at {value} % = {exact}"
+    fixed = f" + {format_decimal(Decimal(rate['fixed']))}" if "fixed" in rate else ""
+    return f"{format_decimal(sub_amount)} at {value} %{fixed} = {exact}"
 
 
 def format_commission_status(commission, state: PayoutLineState | None) -> str:
@@ -186,6 +190,7 @@ def list_calculation_notes(explained: dict[str, Any], commission) -> list[str]:
     initial = explained["initial_status"]
     name = f"Commission {commission}"
     notes = [f"{name}: {initial['status']} at first, because {explain_initial_status(commission)}"]
+    notes += [f"{name}: {text}" for text in list_lost_rates(explained["rate"])]
     notes += [
         f"{name}: level {skipped['level']} skipped {skipped['affiliate']},"
         f" {translate_reason(skipped['reason'])}"

@@ -341,6 +341,8 @@ def describe_calculation(commission) -> str:
     if commission.rate_kind == RateKind.PERCENTAGE:
         amount = format_money(commission.sub_amount, currency)
         rate = f"{format_decimal(commission.rate)} % of {amount}"
+        if commission.rate_fixed:
+            rate += f" + {format_money(commission.rate_fixed, currency)}"
     text = f"{commission.name}, {rate}"
     if commission.status != CommissionStatus.DISAPPROVED:
         return text

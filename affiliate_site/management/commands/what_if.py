@@ -1,20 +1,14 @@
 from pathlib import Path
 
-from django.core.management.base import CommandError
-
-from accounts.commands import AccountCommand, add_days, read_file
-from affiliate_site.api.parsing import parse_strict_json
+from accounts.commands import AccountCommand, add_days
+from affiliate_site.management.json_files import read_json_file
 from payouts.services.what_if import calculate_what_if
 from payouts.services.what_if_results import serialize_what_if
 from payouts.statistics import Period
 from payouts.what_if import UNKNOWN_TEXTS
 
-MAX_FILE_BYTES = 1 << 20
 MAX_SHOWN = 20  # affiliates as text
-NOT_JSON = (
-    "{name} is no JSON object with each key once: UTF-8, at most 32 levels, e.g."
-    ' {{"programs": {{"harbor": {{"cookie_time": 30}}}}}}'
-)
+EXAMPLE = '{"programs": {"harbor": {"cookie_time": 30}}}'
 
 
 class Command(AccountCommand):
@@ -39,11 +33,7 @@ class Command(AccountCommand):
         )
 
     def run_for_account(self, account, *, at, **options):
-        name, content = read_file(options["changes"], max_bytes=MAX_FILE_BYTES)
-        try:
-            changes = parse_strict_json(content)
-        except (ValueError, RecursionError):
-            raise CommandError(NOT_JSON.format(name=name)) from None
+        changes = read_json_file(options["changes"], example=EXAMPLE)
         period = Period(options["first"], options["last"])
         with self.show_progress("Sales") as bar:
             result = calculate_what_if(

@@ -44,12 +44,17 @@ def scenario(scenario):
 
 
 def list_program_rates(scenario):
-    return list_rates(scenario.account, scenario.program, group_id=None, affiliate=None)
+    return list_rates(
+        *(scenario.account, scenario.program),
+        group_id=None,
+        affiliate=None,
+        at=CONVERSION_CREATED_AT,
+    )
 
 
 def find_rate(scenario, name):
     (item,) = build_line_items(("1", name))
-    return list_program_rates(scenario)[item.type_name]
+    return list_program_rates(scenario).types[item.type_name]
 
 
 @pytest.mark.parametrize(
@@ -94,8 +99,13 @@ def test_a_type_that_is_added_meanwhile_does_not_count_yet(scenario, monkeypatch
         return types
 
     monkeypatch.setattr(calculation_input.commission_types_of, "all", find_before_another)
-    rates = list_rates(account, scenario.program, group_id=group.pk, affiliate=None)
-    assert set(rates) == {"standard", "flat", "default"}
+    rates = list_rates(
+        *(account, scenario.program),
+        group_id=group.pk,
+        affiliate=None,
+        at=CONVERSION_CREATED_AT,
+    )
+    assert set(rates.types) == {"standard", "flat", "default"}
 
 
 def test_reports_every_unknown_commission_type(scenario):
@@ -139,7 +149,7 @@ def test_builds_the_calculation_input(scenario):
     assert calculation_input.currency == "JPY"
     assert calculation_input.affiliate_id == scenario.mina.affiliate.pk
     assert calculation_input.line_items == items
-    assert calculation_input.rates == rates
+    assert calculation_input.rates == rates.types
     assert calculation_input.approval_context == ApprovalContext(
         is_auto_approved=True, warnings=("customer_is_affiliate",), is_past_cap=False
     )

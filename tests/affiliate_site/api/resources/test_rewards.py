@@ -3,6 +3,7 @@
 import pytest
 
 from payouts.models.commission_types import RateKind
+from payouts.services.program_rates import set_rates
 from tests.affiliate_site.responses import get_json
 from tests.program_scenario import CONVERSION_CREATED_AT, ProgramScenario
 from tracking.services.hierarchy import create_group
@@ -181,3 +182,39 @@ def test_pages_have_25_rows(api, scenario):
         [27],
         [],
     ]
+
+
+def test_shows_the_rates_of_first_orders(api, account, scenario):
+    group = create_group(account, title="Circle", at=CONVERSION_CREATED_AT)
+    rates = [
+        {"percentage": "15", "fixed": "3", "type": "standard", "orders": {"from": 1, "to": 1}},
+        {"percentage": "5", "type": "standard", "orders": {"from": 2}},
+        {"percentage": "90", "affiliate": scenario.mina.slug},
+        {"percentage": "80", "when": [{"field": "amount", "above": 10}]},
+        {"fixed": "7", "group": group.public_id, "orders": {"from": 1}},
+        {"percentage": "5", "type": "lamps", "orders": {"from": 2}},
+    ]
+    data = {"rates": rates}
+    set_rates(account, scenario.program.slug, data, at=CONVERSION_CREATED_AT)
+
+    of_group = {"affiliate_group_id": group.public_id, "type": "fixed", "commission_value": 7}
+    response = api.get(TYPES)
+    assert get_json(response) == [
+        STANDARD
+        | {"commission_value": 15, "fixed_value": 3, "affiliate_group_overrides": [of_group]},
+        {
+            "title": "lamps",
+            "identifier": "lamps",
+            "commission_value": 0,
+            "type": "percentage",
+            "is_default": False,
+            "mlm": True,
+            "affiliate_group_overrides": [of_group],
+        },
+    ]
+
+
+def test_a_rate_that_has_ended_is_none(api, account, scenario):
+    set_rates(account, scenario.program.slug, {"rates": []}, at=CONVERSION_CREATED_AT)
+
+    assert get_json(api.get(TYPES)) == [STANDARD | {"commission_value": 0}]
