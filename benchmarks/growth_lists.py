@@ -70,6 +70,7 @@ SHORT_LISTS = {
     "payouts.Level": "a few per program",
     "payouts.PayoutMinimum": "set by staff",
     "payouts.PayoutRun": "a few per month",
+    "payouts.Rate": "set by staff",
     "payouts.RiskRule": "one of each kind",
     "payouts.Scenario": "made by staff, deleted after 90 days",
     "payouts.TaxRule": "one per country and kind",

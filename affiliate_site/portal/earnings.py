@@ -234,8 +234,13 @@ def explain_disapproval(commission: Commission) -> str:
 
 def explain_rate(commission: Commission, calculation: dict[str, Any]) -> str:
     """Why the rate is another one than the program offers; empty if it is that one."""
-    if calculation["rate"]["source"]["kind"] == RateSourceKind.GROUP:
+    source = calculation["rate"]["source"]["kind"]
+    if source == RateSourceKind.GROUP:
         return _("It is the rate of your group.")
+    if source == RateSourceKind.RULE:
+        return _("It is a rate that the program pays for some sales.")
+    if source == RateSourceKind.NONE:
+        return _("The program pays nothing for sales like this one.")
     if commission.commission_type != STANDARD_COMMISSION_TYPE:
         return _("It is the rate of “{name}”.").format(name=commission.name)
     return ""
@@ -246,6 +251,8 @@ def explain_share(commission: Commission, exact: Decimal) -> str:
     currency = commission.currency
     amount = write_amount(commission.amount, currency)
     base = write_amount(commission.sub_amount, currency)
+    if commission.rate_fixed:
+        base = f"{base} + {write_amount(commission.rate_fixed, currency)}"
     percent = format_number(commission.rate)
     if exact == commission.amount:
         text = _("{percent} % of {base} are {amount}.")

@@ -8,6 +8,7 @@ from accounts.ids import SLUG_PATTERN
 from affiliate_site.portal.access import build_url
 from affiliate_site.portal.rates import list_rates
 from payouts.services.payout_limits import get_minimums
+from payouts.services.program_rates import with_further_rates
 from tracking.models.programs import Visibility
 from tracking.written_amounts import write_amount
 
@@ -17,11 +18,11 @@ WITHOUT_INVITATION = (Visibility.PUBLIC, Visibility.UNLISTED)
 def list_offers(account, affiliate=None, **conditions) -> list[dict[str, Any]]:
     """The terms of each program that is not archived, derived from its rules; those of
     an affiliate by its group and minimum. `conditions` say which."""
-    programs = account.programs.filter(archived_at=None, **conditions)
+    programs = with_further_rates(account).filter(archived_at=None, **conditions)
     programs = list(programs.order_by("title"))
     minimums = get_minimums(account, [affiliate.pk] if affiliate else [])
     group = affiliate and affiliate.group
-    rates = list_rates(account, programs, group)
+    rates = list_rates(account, programs, affiliate)
     apply_url = build_url(account, "apply")
     return [
         {

@@ -1,6 +1,7 @@
 """Pages of affiliate groups: affiliates, rates, and forms."""
 
 from django import forms
+from django.utils import timezone
 
 from affiliate_site.api.resources.groups import AffiliateGroupInputSerializer
 from affiliate_site.backoffice.affiliates.affiliate_pages import SetGroupPage
@@ -10,7 +11,7 @@ from affiliate_site.backoffice.formatters import describe_hold_days, format_tota
 from affiliate_site.backoffice.forms import ServiceForm
 from affiliate_site.backoffice.object_pages import RowPage, list_page_links
 from affiliate_site.backoffice.programs.rate_pages import AddGroupRatePage
-from payouts.models.commission_types import RateKind
+from payouts.models.commission_types import RateKind, not_ended
 from payouts.services.payables import get_payable_balances
 from payouts.services.programs import delete_group
 from tracking.models.affiliates import Affiliate, AffiliateGroup
@@ -26,7 +27,7 @@ def build_group_context(request, group) -> dict:
     members = account.affiliates.not_deleted().filter(group=group)
     section = RowPage(request, members.newest_first())
     balances = get_payable_balances(account, [row.pk for row in section.rows])
-    rates = account.group_rates.filter(group=group)
+    rates = account.group_rates.filter(not_ended(timezone.now()), group=group)
     rates = rates.select_related("commission_type__program").order_by("id")
     return {
         "group": group,

@@ -33,6 +33,12 @@ from affiliate_site.backoffice.object_pages import (
     list_page_links,
 )
 from affiliate_site.backoffice.programs import program_pages, rate_pages
+from affiliate_site.backoffice.programs.further_rate_pages import (
+    AddFurtherRatePage,
+    EndRatePage,
+    describe_cells,
+    describe_rate,
+)
 from affiliate_site.backoffice.programs.invitation_pages import (
     AddProgramInvitationPage,
     EndProgramInvitationPage,
@@ -50,7 +56,10 @@ from payouts.models.commission_types import (
     GroupRate,
     Level,
     RateKind,
+    not_ended,
 )
+from payouts.models.rates import Rate
+from payouts.services.program_rates import list_further_rates
 from payouts.services.statistics import load_statistics
 from payouts.statistics import get_last_days
 from tracking.models.applications import ProgramInvitation
@@ -125,6 +134,7 @@ class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     row_pages = (
         *program_pages.PROGRAM_PAGES,
         *rate_pages.PROGRAM_RATE_PAGES,
+        AddFurtherRatePage,
         AddProgramInvitationPage,
     )
     title_field = "title"
@@ -171,6 +181,17 @@ class GroupRateAdmin(RateAdmin):
     empty_state = "No group rates yet. Set one on the page of a program to pay a group otherwise."
     columns = ("group", "commission_type", "kind", "value")
     row_pages = (rate_pages.EditGroupRatePage, rate_pages.RemoveGroupRatePage)
+
+
+@admin.register(Rate)
+class FurtherRateAdmin(RateAdmin):
+    sub_list = SubList(Program)
+    empty_state = "No rates for some sales yet. Add one on the page of a program."
+    columns = ("id", "program", "kind", "value", "fixed", "starts_at", "ends_at")
+    row_pages = (EndRatePage,)
+
+    def get_object_title(self, row):
+        return describe_rate(row)
 
 
 @admin.register(Level)
@@ -281,6 +302,7 @@ def list_rate_tables(user, program: Program):
     account, currency, plan = program.account, program.currency, program.account.plan
     levels = list(account.levels.filter(program=program).order_by("level"))
     add_pages = {page: (page, url) for page, url in list_page_links(user, program)}
+    at = timezone.now()
     pays_parents = "Yes" if levels else "Once there are levels"
     types = account.commission_types.filter(program=program).in_definition_order()
 
@@ -295,7 +317,9 @@ def list_rate_tables(user, program: Program):
                 row,
                 f"{row.title} (default)" if row.is_default else row.title,
                 row.identifier,
-                format_commission_rate(row, currency),
+                format_commission_rate(row, currency)
+                if row.ends_at is None or row.ends_at > at
+                else "By the rates for some sales",
                 pays_parents if row.mlm and plan.mlm else "No",
             )
             for row in types
@@ -303,7 +327,7 @@ def list_rate_tables(user, program: Program):
         "",
         add_pages.get(rate_pages.AddCommissionTypePage),
     )
-    group_rates = account.group_rates.filter(commission_type__program=program)
+    group_rates = account.group_rates.filter(not_ended(at), commission_type__program=program)
     yield RateTable(
         "Group rates",
         ("Group", "Commission type", "Rate"),
@@ -320,6 +344,16 @@ def list_rate_tables(user, program: Program):
         ],
         "All groups earn the rates above.",
         add_pages.get(rate_pages.AddGroupRatePage),
+    )
+    yield RateTable(
+        "Rates for some sales",
+        ("For", "Rate", "From", "Last day"),
+        [
+            with_links(row, *describe_cells(row, at))
+            for row in list_further_rates(account, program, at)
+        ],
+        "All sales earn the rates above.",
+        add_pages.get(AddFurtherRatePage),
     )
     if plan.mlm:
         yield RateTable(

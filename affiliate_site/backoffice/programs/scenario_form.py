@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.text import capfirst
 
 from affiliate_site.backoffice.fields import DecimalField, RowChoiceField, RowsChoiceField
@@ -13,7 +14,7 @@ from affiliate_site.backoffice.forms import FieldSets, ServiceForm
 from affiliate_site.backoffice.programs.program_pages import RATE_CHOICES
 from affiliate_site.backoffice.programs.rate_pages import format_commission_rate, format_rate
 from payouts.errors import NothingChanges
-from payouts.models.commission_types import RateKind
+from payouts.models.commission_types import RateKind, not_ended
 from payouts.services.what_if_changes import SETTINGS, Setting
 from payouts.statistics import NAMED_PERIODS, Period
 from tracking.attribution import REST_CONVERSION_ORDER
@@ -172,10 +173,12 @@ def list_rates(account) -> Iterator[tuple[str, str]]:
     """The commission types and levels of all programs that are not archived, with what they
     and the groups are now."""
     by_group = defaultdict(list)
-    rows = account.group_rates.order_by("group__title", "pk")
+    now = timezone.now()
+    rows = account.group_rates.filter(not_ended(now)).order_by("group__title", "pk")
     for row in rows.select_related("group", "commission_type__program"):
         by_group[row.commission_type_id].append(f"{row.group.title} {format_rate(row)}")
-    types = account.commission_types.in_definition_order().select_related("program")
+    types = account.commission_types.filter(not_ended(now)).in_definition_order()
+    types = types.select_related("program")
     levels = account.levels.order_by("level").select_related("program")
     rates = [(TYPE, it, it.identifier, it.title) for it in types]
     rates += [(LEVEL, it, str(it.level), f"level {it.level}") for it in levels]

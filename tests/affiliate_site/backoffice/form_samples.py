@@ -92,6 +92,7 @@ SAMPLES: dict[str | tuple[str, str], Any] = {
     "payout_email": "sample@harbor.example.org",
     ("AddConversionPage", "coupon"): "harbor-10",
     ("AddCreativePage", "text"): "Lamps",
+    ("AddFurtherRatePage", "percentage"): "5",
     ("AddProgramPage", "currency"): "EUR",
     ("AddTaxRulePage", "country"): "SI",
     ("AddTaxRulePage", "rate"): "22",

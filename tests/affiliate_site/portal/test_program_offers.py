@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from payouts.models.bonuses import BonusPeriod, GoalType
 from payouts.models.commission_types import RateKind
+from payouts.services.program_rates import set_rates
 from tests.affiliate_site.portal.test_question_pages import read_main
 from tracking.services.hierarchy import create_group, set_group
 from tracking.services.portal_settings import update_portal_settings
@@ -105,3 +106,39 @@ def test_an_affiliate_sees_the_own_rate_hold_and_minimum(
     stranger = read_main(Client().get(page))
     assert "7.5 %" in stranger
     assert not re.search(r"4\.00|25\.00|due 7 days", stranger)
+
+
+@pytest.fixture
+def special(account, scenario):
+    """Rates for some sales: a first order, a type, one affiliate for a while."""
+    rates = [
+        {"percentage": "10", "type": "standard"},
+        {"percentage": "15", "fixed": "3", "type": "standard", "orders": {"from": 1, "to": 1}},
+        {"fixed": "4", "type": "lamps"},
+        {"percentage": "12", "when": [{"field": "country", "is": ["DE", "AT"]}]},
+        {"percentage": "20", "affiliate": scenario.mina.slug, "ends_at": "2099-01-01"},
+    ]
+    set_rates(account, scenario.program.slug, {"rates": rates}, at=timezone.now())
+
+
+def test_names_the_rates_for_some_sales(account, page, mina, special):
+    shared = (
+        "You earn 10 % of a sale, except for: “lamps”: 4.00 EUR for each of these sales."
+        " 15 % + 3.00 EUR: “Standard”, first order of a customer."
+        " 12 %: customers in DE, AT."
+    )
+    stranger = read_main(Client().get(page))
+    assert shared in stranger
+    assert "20 %" not in stranger
+    own = read_main(mina.get(page))
+    assert f"{shared} 20 %: until 31 December 2098." in own
+
+
+def test_a_lasting_rate_of_an_affiliate_is_what_it_earns(account, page, mina, scenario):
+    rates = [{"percentage": "10"}, {"percentage": "20", "fixed": "1"}]
+    rates[1]["affiliate"] = scenario.mina.slug
+    set_rates(account, scenario.program.slug, {"rates": rates}, at=timezone.now())
+
+    assert "You earn 10 % of each sale." in read_main(Client().get(page))
+    own = read_main(mina.get(page))
+    assert "You earn 20 % of each sale. In addition, 1.00 EUR for each of these sales." in own
