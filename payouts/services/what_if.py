@@ -14,7 +14,6 @@ from heapq import heappush, heappushpop
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
 
 from accounts.days import A_DAY, start_of_day
 from accounts.db_compat import split_into_batches, use_snapshot
@@ -22,7 +21,6 @@ from accounts.errors import name_error
 from accounts.models.accounts import Account
 from payouts.calculation import RateSource, RateSourceKind
 from payouts.errors import PeriodTooLong
-from payouts.models.commission_types import not_ended
 from payouts.models.commissions import Commission, CommissionStatus
 from payouts.services.statements import FIRST_DAY, LAST_DAY
 from payouts.services.what_if_changes import SETTINGS, read_changes
@@ -181,7 +179,7 @@ def load_rules(account: Account) -> Rules:
             defaults[program] = name
         if not row.mlm:
             parentless[program].add(name)
-    plain = account.group_rates.filter(not_ended(timezone.now()))
+    plain = account.group_rates.filter(ends_at=None)
     for rate in plain.select_related("commission_type__program", "group"):
         name, group = rate.commission_type.identifier, rate.group.public_id
         source = RateSource(RateSourceKind.GROUP, name, group=group)
