@@ -7,6 +7,7 @@
             "starts_at": DAY, "ends_at": DAY}]}
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -35,6 +36,7 @@ from payouts.rates import (
     RateRule,
 )
 from payouts.services.programs import validate_rate
+from payouts.services.statements import FIRST_DAY, LAST_DAY
 from tracking.errors import InvalidNumber
 from tracking.meta_data import MAX_KEY_LENGTH, MAX_VALUE_LENGTH
 from tracking.models.programs import Program
@@ -44,6 +46,7 @@ MAX_RATES = 500
 MAX_CONDITIONS = 10
 MAX_TEXTS = 100  # of a condition
 MAX_NUMBER = 10_000  # of orders, and of months
+UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 PARTS = (RateKind.PERCENTAGE.value, RateKind.FIXED.value)
 PLACES = ("type", "group", "affiliate", "orders", "when")
 DAYS = ("starts_at", "ends_at")
@@ -320,20 +323,23 @@ class _Reader:
             return None
         try:
             day = date.fromisoformat(value)
-            return start_of_day(day, self.account.zone)
-        except (TypeError, ValueError, OverflowError):
-            self.refuse(place, "must be a day such as 2027-01-31")
+        except (TypeError, ValueError):
+            day = None
+        if day is None or not FIRST_DAY <= day <= LAST_DAY:
+            self.refuse(place, f"must be a day such as 2027-01-31, until {LAST_DAY}")
             return None
+        return start_of_day(day, self.account.zone)
 
 
 def is_text(value: Any) -> bool:
     """Whether a value is a text that can be stored."""
-    return isinstance(value, str) and 0 < len(value) <= MAX_VALUE_LENGTH and "\0" not in value
+    is_short = isinstance(value, str) and 0 < len(value) <= MAX_VALUE_LENGTH
+    return is_short and not UNSTORABLE.search(value)
 
 
 def is_meta_data(name: Any) -> bool:
     """Whether a field of a condition is one of the metadata."""
-    if not isinstance(name, str) or not name.startswith(META_DATA) or "\0" in name:
+    if not isinstance(name, str) or not name.startswith(META_DATA) or UNSTORABLE.search(name):
         return False
     return 0 < len(name.removeprefix(META_DATA)) <= MAX_KEY_LENGTH
 

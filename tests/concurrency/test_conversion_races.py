@@ -12,8 +12,10 @@ import pytest
 from django.db import connection
 
 from payouts.services.ledger import get_payable_balances_by_slug
+from payouts.services.program_rates import set_rates
 from tests.concurrency.conftest import is_test_database
 from tests.concurrency.worker import PROCESSES
+from tests.program_scenario import PROGRAM_CREATED_AT
 
 pytestmark = pytest.mark.integration
 
@@ -74,6 +76,18 @@ def test_only_first_conversion_earns_without_recurring(workers, scenario, conver
         assert results == ["done"] * PROCESSES
     statuses = Counter(scenario.account.commissions.values_list("status", flat=True))
     assert statuses == {"pending": ROUNDS, "disapproved": ROUNDS * (PROCESSES - 1)}
+
+
+def test_each_order_of_a_customer_has_its_own_number(workers, scenario, conversion_task):
+    orders = range(1, PROCESSES + 1)
+    rates = [{"percentage": str(n), "orders": {"from": n, "to": n}} for n in orders]
+    set_rates(scenario.account, scenario.program.slug, {"rates": rates}, at=PROGRAM_CREATED_AT)
+
+    for number in range(ROUNDS):
+        results = workers.run(*[conversion_task | {"customer_id": f"acct-{number}"}] * PROCESSES)
+        assert results == ["done"] * PROCESSES
+    paid = Counter(scenario.account.commissions.values_list("rate", flat=True))
+    assert paid == dict.fromkeys(map(Decimal, orders), ROUNDS)
 
 
 def test_ledger_is_consistent_after_competing_status_changes(workers, scenario):

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.core.validators import MaxValueValidator
 from django.utils import timezone
 
 from accounts.days import A_DAY, start_of_day
@@ -24,11 +25,18 @@ from payouts.models.rates import Rate
 from payouts.rates import AMOUNT, COUNTRY, CUSTOMER_KIND, META_DATA, NEW, RETURNING
 from payouts.services.program_rates import add_rate, end_rate, find_start
 from payouts.services.rate_files import MAX_NUMBER, describe_row
+from payouts.services.statements import LAST_DAY
 
 A_SECOND = timedelta(seconds=1)
 CONDITION = re.compile(r"when\[(\d+)\]")
 FROM_WHEN = "Empty: from now on. Sales of earlier days keep the rates that they had."
 KINDS = (("", "All"), (NEW, "New customers"), (RETURNING, "Returning customers"))
+
+
+def build_day_field(**kwargs) -> forms.DateField:
+    """A day, which may be left out."""
+    last = MaxValueValidator(LAST_DAY - A_DAY, f"Enter a day before {LAST_DAY}.")
+    return forms.DateField(required=False, validators=[last], **kwargs)
 
 
 def build_number_field(**kwargs) -> forms.IntegerField:
@@ -71,8 +79,8 @@ class FurtherRateForm(ServiceForm):
         required=False,
         help_text="Sales with all of these, one per line, such as channel: b2b.",
     )
-    starts_at = forms.DateField(label="First day", required=False, help_text=FROM_WHEN)
-    ends_at = forms.DateField(label="Last day", required=False, help_text="Empty: no end.")
+    starts_at = build_day_field(label="First day", help_text=FROM_WHEN)
+    ends_at = build_day_field(label="Last day", help_text="Empty: no end.")
 
     error_fields = {InvalidRate: "percentage"}
     fieldsets = (
@@ -164,7 +172,7 @@ class EndRatePage(RatePage):
     explanation = "Sales from then on earn by the other rates. Sales that are stored keep theirs."
 
     class Form(ServiceForm):
-        ends_at = forms.DateField(label="Last day", required=False, help_text="Empty: it ends now.")
+        ends_at = build_day_field(label="Last day", help_text="Empty: it ends now.")
 
     @classmethod
     def is_offered(cls, row):

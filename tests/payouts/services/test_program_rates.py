@@ -291,6 +291,8 @@ def test_a_wrong_file_names_each_fault(replace, scenario):
             {"percentage": 10, "when": [{"field": "country", "is": "Germany"}], "event": "trial"},
             {"percentage": 10, "when": [{"field": "meta_data.a", "is": ["x", "\0"]}]},
             7,
+            {"percentage": 10, "ends_at": "9999-12-31"},
+            {"percentage": 10, "when": [{"field": "meta_data.a", "is": "\ud800"}]},
         )
 
     places = [error.params["place"] for error in caught.value.errors]
@@ -300,6 +302,7 @@ def test_a_wrong_file_names_each_fault(replace, scenario):
         *("rates[3].orders.to", "rates[3].ends_at", "rates[4].ends_at"),
         *("rates[5].when[0].field", "rates[5].when[1]", "rates[6].when[0].is"),
         *("rates[6].event", "rates[7].when[0].is", "rates[8]"),
+        *("rates[9].ends_at", "rates[10].when[0].is"),
     ]
     assert get_rates(scenario) == [STANDARD]
     with pytest.raises(PastDay):
