@@ -102,6 +102,8 @@ EVENT_SENTENCES = {
     "level.created": "created {}",
     "level.deleted": "removed {}",
     "level.updated": "changed {}",
+    "month.closed": "closed {month}",
+    "month.reopened": "reopened {month}",
     "note.created": "created {}",
     "note.deleted": "removed {}",
     "note.updated": "changed {}",

@@ -18,6 +18,7 @@ import affiliate_site.backoffice.conversions.clicks
 import affiliate_site.backoffice.conversions.commissions
 import affiliate_site.backoffice.imports.admin
 import affiliate_site.backoffice.payouts.admin
+import affiliate_site.backoffice.payouts.closed_months
 import affiliate_site.backoffice.payouts.documents
 import affiliate_site.backoffice.payouts.ledger
 import affiliate_site.backoffice.payouts.runs

@@ -19,7 +19,7 @@ TENANT_APPS = ("accounts", "tracking", "payouts")
 # What finance writes, with payments; managers write the others, too.
 FINANCE_ONLY_MODELS = {
     *("payment", "payoutsettings", "payoutrun", "payoutline", "payoutfile"),
-    *("document", "taxrule", "withheldbalance"),
+    *("document", "taxrule", "withheldbalance", "closedmonth"),
 }
 FINANCE_MODELS = FINANCE_ONLY_MODELS | {
     *("payoutminimum", "payoutmethod", "taxdata", "alert", "exchangerate"),

@@ -64,6 +64,7 @@ SHORT_LISTS = {
     "accounts.SigningSecret": "one at a time, and those before",
     "accounts.User": "the staff",
     "payouts.Bonus": "a few per program",
+    "payouts.ClosedMonth": "one per month",
     "payouts.CommissionType": "a few per program",
     "payouts.ExchangeRate": "one per currency",
     "payouts.GroupRate": "one per group and commission type",

@@ -495,3 +495,26 @@ class AlertNotOpen(Conflict):
 
     message = "This alert is not open any more."
     code = "alert_not_open"
+
+
+class DayInClosedMonth(InvalidInput):
+    """A date in a month that staff have closed was chosen."""
+
+    message = (
+        "{month} is closed: choose a day from {first} on, or an owner can reopen the month"
+        " (Bookkeeping, Closing of a period)."
+    )
+    property_path = "created_at"
+
+
+class ClosedMonthNotFound(NotFound):
+    """The account has no such closed month, or it was reopened."""
+
+    message = "Somebody has reopened this month before."
+
+
+class ClosedMonthConflict(Conflict):
+    """A month cannot be closed or reopened now."""
+
+    message = "{reason}"
+    code = "closed_month_conflict"

@@ -72,6 +72,11 @@ def get_last_month(today: date) -> Period:
     return Period(last.replace(day=1), last)
 
 
+def get_month(day: date) -> Period:
+    """The whole calendar month of a day."""
+    return get_last_month(day.replace(day=1) + A_DAY * 32)
+
+
 def get_last_months(months: int, today: date) -> Period:
     """So many calendar months, of which the last one is that of `today`, until that day."""
     year, month = divmod(today.year * 12 + today.month - months, 12)

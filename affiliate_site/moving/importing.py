@@ -29,6 +29,7 @@ from affiliate_site.moving.source import Row, SourceServer
 from payouts.services import imported_people as people
 from payouts.services import imported_programs as programs
 from payouts.services import imported_sales as sales
+from payouts.services.closed_months import find_closed_before
 from payouts.services.conversion_updates import delete_conversion
 from payouts.services.ledger import open_ledger_session
 from payouts.services.mirroring import MIRRORS
@@ -280,6 +281,7 @@ class AccountImport:
             return
         try:
             with transaction.atomic():
+                self.lock_closed_months(kind)
                 apply(self.imports, row, self.imports.known[kind, key])
                 self.imports.remember_change(kind, key, row)
         except STORE_ERRORS as error:
@@ -318,6 +320,7 @@ class AccountImport:
         """End one object, or list why it cannot be."""
         try:
             with transaction.atomic():
+                self.lock_closed_months(kind)
                 pk = self.imports.known[kind, key]
                 self.end(kind, pk)
                 self.imports.forget(kind, key)
@@ -329,6 +332,16 @@ class AccountImport:
             self.report.add_problem(kind, key, describe_problem(error))
         else:
             self.report.count(self.report.removed, kind)
+
+    def lock_closed_months(self, kind: str) -> None:
+        """Lock the account, if entries are posted: months are not closed meanwhile.
+
+        If that of the run was closed since, what has ended and changed counts after it.
+        """
+        if kind in MONEY_ROWS:
+            self.account.lock_row()
+            before = self.imports.closed_before = find_closed_before(self.account)
+            self.at = self.imports.at = max(self.at, before or self.at)
 
     def end(self, kind: str, pk: int) -> None:
         if kind == "conversion":
@@ -353,6 +366,7 @@ class AccountImport:
                 transaction.atomic(),
                 open_ledger_session(self.account, [], at=self.at) as ledger,
             ):
+                self.lock_closed_months(batch.kind)
                 if load is not None:
                     load(self.imports, batch.rows.values())
                 for key, row in batch.rows.items():

@@ -2,6 +2,7 @@
 
 from payouts.models.alerts import Alert
 from payouts.models.bonuses import Bonus
+from payouts.models.closed_months import ClosedMonth
 from payouts.models.commission_types import CommissionType, GroupRate, Level
 from payouts.models.commissions import Commission, PaymentAllocation
 from payouts.models.daily_stats import DailyLandingPageClicks, DailyStats, MonthlyStats
@@ -25,6 +26,7 @@ from payouts.models.scenarios import Scenario
 __all__ = [
     "Alert",
     "Bonus",
+    "ClosedMonth",
     "Commission",
     "CommissionType",
     "Correction",

@@ -32,6 +32,7 @@ from payouts.services.claims import (
     find_deciding_claim,
     review_claim,
 )
+from payouts.services.closed_months import ensure_month_open
 from payouts.services.commissions import (
     change_status,
     create_commissions,
@@ -133,7 +134,7 @@ def _create_conversion(
         claim = None if is_id_free else find_conversion(account, data.external_id)
         if claim is not None and claim.claim_status is None:
             raise DuplicateConversion(external_id=data.external_id)
-        created_at = find_sale_time(data, claim, at)
+        created_at = find_sale_time(account, data, claim, at)
         is_fact = data.trust is Trust.FACT
         trusted = find_deciding_claim(claim, at=at) if claim and is_fact else None
         attribution = attribute(
@@ -296,14 +297,19 @@ def write_commissions(
     return commissions
 
 
-def find_sale_time(data: ConversionData, claim: Conversion | None, at: datetime) -> datetime | None:
-    """Return the time of a sale of an earlier day; None: now, or that of its claim.
+def find_sale_time(
+    account: Account, data: ConversionData, claim: Conversion | None, at: datetime
+) -> datetime | None:
+    """Return the time of a sale of an earlier day, whose month stays open until the end of
+    the transaction; None: now, or that of its claim.
 
-    Raises `SaleDayOutOfRange`.
+    Raises `SaleDayOutOfRange` and `DayInClosedMonth`.
     """
     sold_at = data.created_at if claim is None else None
-    if sold_at is not None and (sold_at.year < FIRST_YEAR or sold_at > at):
-        raise SaleDayOutOfRange
+    if sold_at is not None:
+        if sold_at.year < FIRST_YEAR or sold_at > at:
+            raise SaleDayOutOfRange
+        ensure_month_open(account, sold_at)
     return sold_at
 
 

@@ -46,7 +46,6 @@ from tracking.services.imports import (
     ImportProblem,
     read_map,
     read_text,
-    read_time,
 )
 
 UNKNOWN_SOURCE = "import"  # of a conversion whose source does not say it
@@ -60,7 +59,7 @@ def import_payment(imports: ImportMap, body: Body, ledger: LedgerSession) -> Pay
     person = read_map(body, "affiliate")
     affiliate = imports.get("affiliate", person.get("id"), "affiliate.id")
     currency = read_text(body, "currency", 3)
-    at = read_time(body, "created_at", imports.at)
+    at = imports.read_entry_time(body)
     is_free = public_id and not account.payments.filter(public_id=public_id).exists()
     payment = account.payments.create(
         public_id=public_id if is_free else generate_public_id("pa"),
@@ -105,7 +104,7 @@ def import_conversion(imports: ImportMap, body: Body, _: Any = None) -> Conversi
     currency = currency or program.currency
     customer = read_map(body, "customer")
     external_id = read_text(body, "external_id") or None
-    at = read_time(body, "created_at", imports.at)
+    at = imports.read_entry_time(body)
     conversion = Conversion(
         account=account,
         external_id=external_id,
@@ -135,7 +134,7 @@ def import_commission(imports: ImportMap, body: Body, ledger: LedgerSession) -> 
     currency = conversion.currency if conversion else read_text(body, "currency", 3)
     person = read_map(body, "affiliate")
     affiliate = imports.get("affiliate", person.get("id"), "affiliate.id")
-    at = read_time(body, "created_at", imports.at)
+    at = imports.read_entry_time(body)
     amount = round_and_check_amount(read_amount(body, "amount"), currency)
     kind = read_commission_kind(body, bonus)
     decided = read_status(body)

@@ -23,6 +23,7 @@ from payouts.errors import DuplicateOpeningBalance, OpeningBalanceNotFound
 from payouts.models.commissions import BalanceKey
 from payouts.models.ledger import Transfer, TransferType
 from payouts.models.payments import Payment
+from payouts.services.closed_months import ensure_month_open
 from payouts.services.imported_people import Body, read_amount
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from tracking.amounts import ExactSum
@@ -30,7 +31,7 @@ from tracking.errors import AffiliateNotFound, AmountTooLarge, UnknownCurrency
 from tracking.models.affiliates import Affiliate
 from tracking.money import ZERO, get_currency, round_and_check_amount
 from tracking.services.concurrency import ConcurrentUpdate
-from tracking.services.imports import ImportMap, ImportProblem, read_text, read_time
+from tracking.services.imports import ImportMap, ImportProblem, read_text
 
 # Of `_list_by_side`: the column of the affiliate's balance, and the sign.
 SIDES = (("credit", "debit"), (1, -1))
@@ -47,13 +48,14 @@ def post_opening_balance(
     """Post what an affiliate is owed, or owes (negative); return the transfer.
 
     Affiliates may be deleted. Raises `AffiliateNotFound`, `UnknownCurrency`,
-    `InvalidSetting`, `BalanceTooLarge` and `DuplicateOpeningBalance`.
+    `InvalidSetting`, `BalanceTooLarge`, `DayInClosedMonth` and `DuplicateOpeningBalance`.
     """
     currency = get_currency(currency)
     _validate(amount, currency)
     affiliate = _get_affiliate(account, affiliate_id)
     key = (affiliate.pk, currency)
     with transaction.atomic():
+        ensure_month_open(account, at)
         with open_ledger_session(account, [key], at=at) as ledger:
             ledger.lock_balances()
             for known in _list_own(affiliate, currency):
@@ -104,7 +106,7 @@ def import_opening_balance(imports: ImportMap, body: Body, ledger: LedgerSession
     Before the session is written, the caller locks its balances and calls
     `ensure_none_stands`. Raises `ImportProblem`.
     """
-    amount, at = read_amount(body, "amount"), read_time(body, "date", imports.at)
+    amount, at = read_amount(body, "amount"), imports.read_entry_time(body, "date")
     try:
         currency = get_currency(read_text(body, "currency"))
         _validate(amount, currency)

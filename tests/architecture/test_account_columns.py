@@ -53,6 +53,7 @@ HARMLESS = {
     "tracking.ShopCustomer": "key",
     "tracking.ShopEvent": "customer_key key",
     "tracking.ShopOrder": "customer_key",
+    "payouts.ClosedMonth": "digest",
     "payouts.PayoutSettings": "payer_postal_code",
     "payouts.RiskFinding": "key",
 }

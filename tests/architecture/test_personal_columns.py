@@ -49,6 +49,7 @@ OTHER_COLUMNS = {
     "payouts.Document": "label sentence issuer",
     "payouts.TaxData": "country",
     "payouts.TaxRule": "country sentence",
+    "payouts.ClosedMonth": "csv pdf digest closed_by reopened_by reason",
     "payouts.Commission": "commission_type name",
     "payouts.CommissionType": "identifier title",
     "payouts.DailyLandingPageClicks": "landing_page",

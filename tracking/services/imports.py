@@ -97,6 +97,7 @@ class ImportMap:
     attributions: list[AttributionRecord] = field(default_factory=list)
     objects: list[ImportedObject] = field(default_factory=list)
     switched_at: datetime | None = None
+    closed_before: datetime | None = None  # no entry can have an earlier date
     has_erased: bool = False  # somebody who was erased here
 
     def load(self) -> None:
@@ -163,6 +164,16 @@ class ImportMap:
             names = ("kind", "id", "code", "path", "value")
             values = (kind, str(source_id), code, path, str(value)[:200])
             self.notes.append(dict(zip(names, values, strict=True)))
+
+    def read_entry_time(self, body: dict[str, Any], name: str = "created_at") -> datetime:
+        """Return the date of an entry, by default that of the import.
+
+        Raises `ImportProblem` if its month is closed.
+        """
+        at = read_time(body, name, self.at)
+        if self.closed_before is not None and at < self.closed_before:
+            raise ImportProblem("closed_month", name, f"{self.account.get_day(at):%B %Y}")
+        return at
 
     def log(self, kind: str, subject: TenantModel, **details: Any) -> None:
         """Log an event about a row at the end of the page."""

@@ -247,7 +247,7 @@ class PartnerReportPage(ReportPage):
             files=files if report else [],
             questions=questions,
             answered=find_answered(questions),
-            currency_switch=report and build_currency_switch(report, form.address),
+            link_buttons=list_currency_switches(report, form.address) if report else [],
             subject=describe_subject(form, report.query) if report else "",
             are_questions_open=not self.request.GET,
             first_of_options=FIRST_OF_OPTIONS,
@@ -299,16 +299,16 @@ def find_answered(questions: list[tuple[str, list[tuple[str, str, bool]]]]) -> d
     return {}
 
 
-def build_currency_switch(report: Report, address: QueryDict) -> tuple[str, str] | None:
+def list_currency_switches(report: Report, address: QueryDict) -> list[tuple[str, str]]:
     """The text and address of the button between amounts of each currency and those of
-    one; None if there is nothing to convert."""
+    one, if there is something to convert."""
     into = report.rates.into
     if report.query.is_converted:
-        return "Show each currency", f"?{normalize_query(unconvert_address(address))}"
+        return [("Show each currency", f"?{normalize_query(unconvert_address(address))}")]
     has_amounts = any(it.unit is Unit.AMOUNT for it in report.columns)
     if not into or not has_amounts or {*report.currencies} <= {into}:
-        return None
-    return f"Show all amounts in {into}", f"?{normalize_query(convert_address(address))}"
+        return []
+    return [(f"Show all amounts in {into}", f"?{normalize_query(convert_address(address))}")]
 
 
 def put_none_last(report: Report, *, has_rates: bool) -> Report:

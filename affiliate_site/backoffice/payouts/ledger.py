@@ -25,14 +25,12 @@ from affiliate_site.backoffice.lists.filters import (
 )
 from affiliate_site.backoffice.navigation import MenuEntry
 from affiliate_site.backoffice.object_pages import ObjectPageMixin, link_to
+from affiliate_site.backoffice.payouts.closed_months import ClosingPage
 from affiliate_site.backoffice.payouts.double_entry_export import DoubleEntryPage
 from affiliate_site.backoffice.payouts.payment_pages import (
     TakeBackOpeningBalancePage,
 )
-from affiliate_site.backoffice.payouts.report_pages import (
-    ClosingPage,
-    TrialBalancePage,
-)
+from affiliate_site.backoffice.payouts.report_pages import TrialBalancePage
 from affiliate_site.columns import AmountSource, Column
 from payouts.models.ledger import Transfer, TransferType
 from payouts.services.reconciliation import MAX_CHECKED_TRANSFERS, check_account

@@ -1,6 +1,6 @@
 """Pages that only read: the statement of an affiliate, and those of bookkeeping."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -15,28 +15,16 @@ from django.views import View
 from affiliate_site.backoffice.effect_tables import LEDGER_ACCOUNT_NAMES
 from affiliate_site.backoffice.formatters import format_money, format_person
 from affiliate_site.backoffice.object_pages import Section, link_to
-from affiliate_site.columns import Column, list_places
+from affiliate_site.columns import Column
 from affiliate_site.downloads import send_file
 from affiliate_site.http_errors import error_response
 from affiliate_site.statement_files import StatementFile
 from payouts.errors import Unprintable
-from payouts.services.bookkeeping import (
-    Owed,
-    PeriodClosing,
-    get_period_closings,
-    get_trial_balance,
-)
+from payouts.services.bookkeeping import get_trial_balance
 from payouts.services.statements import FIRST_DAY, LAST_DAY, StatementLine, get_statement
 from payouts.statistics import get_last_month
 from tracking.money import ZERO
 
-CLOSING_TITLES = ("Pending", LEDGER_ACCOUNT_NAMES["payable"], "Together")
-EXPLAINED = "Equal to the ledger: the movements lead to the balances at the end."
-COUNTED_BY = (
-    "Each movement counts on the day when it was recorded, whatever the day of the"
-    " sale. The dashboard counts commissions by their own day, with the status of"
-    " today, and balances of today."
-)
 BALANCED = "The sum is zero: debits equal credits."
 
 
@@ -136,6 +124,7 @@ class ReportPage(View):
     title = ""
     note = ""  # with the zone of the account for `{}`
     button = ""
+    link_buttons: Sequence[tuple[str, str]] = ()  # texts and addresses, above the tables
 
     @classmethod
     def list_ready(cls) -> Iterable[tuple[str, str, str]]:
@@ -162,6 +151,7 @@ class ReportPage(View):
             self.title,
             form,
             sections=self.build_sections(**days) if days else [],
+            link_buttons=self.link_buttons,
             note=self.note.format(self.account.time_zone),
             button=self.button,
             reports=self.model_admin.reports,
@@ -198,37 +188,6 @@ def build_trial_section(currency: str, sums) -> Section:
             Column("Balance", lambda it: format_money(it[1], currency), is_amount=True),
         ),
         rows=rows,
-    )
-
-
-class ClosingPage(ReportPage):
-    """What all affiliates had before and after a period, and what changed it."""
-
-    name = "closing"
-    title = "Closing of a period"
-    note = f"What is owed to all affiliates. Days of {{}}. {COUNTED_BY}"
-
-    def build_sections(self, **days):
-        closings = get_period_closings(self.account, **days)
-        return [build_closing_section(*item) for item in closings.items()]
-
-
-def build_closing_section(currency: str, closing: PeriodClosing) -> Section:
-    """The movements of a currency, between the balances."""
-
-    def build_row(title: str, owed: Owed):
-        amounts = (*owed, owed.total)
-        return (title, *(format_money(amount, currency) for amount in amounts))
-
-    return Section(
-        currency,
-        notes=[EXPLAINED if closing.is_explained else "Not equal: check the ledger."],
-        columns=list_places("What", *CLOSING_TITLES, amounts_from=1),
-        rows=[
-            build_row("Open at the start", closing.opening),
-            *(build_row(kind.label, it) for kind, it in closing.movements.items()),
-            build_row("Open at the end", closing.closing),
-        ],
     )
 
 

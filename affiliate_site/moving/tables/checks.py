@@ -28,7 +28,7 @@ from payouts.payout_details import find_problems
 from payouts.services.imported_people import MAX_CODE_LENGTH
 from payouts.services.opening_balances import sum_opening_balances
 from tracking.money import format_amount
-from tracking.services.imports import ImportMap
+from tracking.services.imports import ImportMap, ImportProblem
 
 SAME_SALE = ("affiliate.id", "amount", "currency", "created_at")
 
@@ -420,6 +420,12 @@ CHECKS: dict[str, Check] = {
     "payments": check_payments,
     "opening_balances": check_opening_balances,
 }
+# The columns with the dates of entries, by kind.
+DATES = {
+    "conversions": ("created_at", "paid_at"),
+    "payments": ("created_at",),
+    "opening_balances": ("date",),
+}
 
 
 def check_rows(
@@ -431,3 +437,15 @@ def check_rows(
     """
     resolve_references(kind, imports, rows, answers)
     CHECKS[kind.name](imports, rows, answers)
+    if kind.name in DATES:
+        check_closed_months(imports, rows, DATES[kind.name])
+
+
+def check_closed_months(imports: ImportMap, rows: list[Row], names: Sequence[str]) -> None:
+    """The entries of new rows have no dates in closed months."""
+    for row in list_valid_rows(rows):
+        for name in names if not row.is_known else ():
+            try:
+                imports.read_entry_time(row.values, name)
+            except ImportProblem as error:
+                row.add_problem(error.path, error.code, error.value)

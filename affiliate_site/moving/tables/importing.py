@@ -34,6 +34,7 @@ from affiliate_site.moving.tables.rows import (
 )
 from affiliate_site.moving.tables.storing import STORES, store_parent
 from affiliate_site.moving.tables.values import NO_STYLES, Reading, Styles
+from payouts.services.closed_months import find_closed_before
 from payouts.services.imported_people import lock_affiliates
 from payouts.services.ledger import LedgerSession, open_ledger_session
 from payouts.services.opening_balances import ensure_none_stands
@@ -203,6 +204,7 @@ class TableImporter:
         )
         header = self.table.header
         rows = read_rows(self.sources, header, self.kind, self.mapping, self.defaults, reading)
+        imports.closed_before = find_closed_before(self.account)
         check_rows(self.kind, imports, rows, self.answers)
         unused = [it for it in header if it not in self.mapping.values()]
         if unused:

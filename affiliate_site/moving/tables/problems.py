@@ -9,6 +9,8 @@ SENTENCES = {
     "affiliate_of_payment": "The payment {value} has another affiliate or currency.",
     "amount_too_large": "The number {value} is too large.",
     "cell_error": "The cell holds the error {value}: correct it in the spreadsheet.",
+    "closed_month": "{value} is closed: choose a later date, or an owner can reopen the month"
+    " (Bookkeeping, Closing of a period).",
     "code_in_use": "The referral code {value} is in use: another affiliate or program"
     " has it. Choose another one, or leave it out.",
     "contradiction": "Another column of the row says {value}: correct one of them, or"

@@ -119,7 +119,7 @@ def test_finance_pays_and_edits_payout_methods():
         for name in (
             *("payment", "payoutmethod", "payoutminimum", "withheldbalance"),
             *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
-            *("alert", "document", "exchangerate", "taxdata", "taxrule"),
+            *("alert", "closedmonth", "document", "exchangerate", "taxdata", "taxrule"),
         )
     }
 
@@ -139,7 +139,7 @@ def test_managers_may_not_change_payments_keys_staff_and_webhooks():
         *("connection", "tableimport", "tableupload"),
         *("invitation", "webhookendpoint"),
         *("payoutfile", "payoutline", "payoutrun", "payoutsettings"),
-        *("document", "taxrule", "withheldbalance"),
+        *("closedmonth", "document", "taxrule", "withheldbalance"),
     }
     assert operations == {"add", "change", "delete"}
 

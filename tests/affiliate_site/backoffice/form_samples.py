@@ -49,8 +49,9 @@ from payouts.services.payout_settings import update_payout_settings
 from payouts.services.risk_cases import create_rule, hold_commissions, switch_on
 from payouts.services.scenarios import calculate_now, create_scenario
 from payouts.services.tax_data import set_tax_data, set_tax_rule
-from payouts.statistics import get_last_days
+from payouts.statistics import get_last_days, get_last_months
 from tests.affiliate_site.backoffice.rates import create_rates
+from tests.closed_months import close
 from tests.payout_scenario import PAYER, Paid, create_run
 from tests.sample_account import SampleAccount
 from tests.tracking.services.test_shop_mappings import MAPPING
@@ -179,7 +180,15 @@ def create_rows(account, api, marker: str) -> SampleAccount:
     create_alert(account, marker)
     create_disputed_sale(create_shop(account, marker), sample)
     create_calculated_scenario(account, marker)
+    create_closed_month(account, marker)
     return sample
+
+
+def create_closed_month(account, marker: str) -> None:
+    """Close a month, so that the one after it has ended for long."""
+    now = timezone.now()
+    month = get_last_months(4, account.get_day(now)).first
+    close(account, month.month, year=month.year, at=now).update_row(reason=marker)
 
 
 def create_alert(account, marker: str) -> None:

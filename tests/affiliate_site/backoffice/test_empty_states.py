@@ -17,6 +17,7 @@ from accounts.services.webhooks import create_webhook
 from tests.affiliate_site.backoffice.form_samples import (
     create_alert,
     create_calculated_scenario,
+    create_closed_month,
     create_document,
     create_imports,
     create_payout_run,
@@ -117,6 +118,7 @@ def test_shows_no_text_with_rows(staff_client, account, api, subtests):
     create_risk_case(account, "harbor")
     create_alert(account, "harbor")
     create_calculated_scenario(account, "harbor")
+    create_closed_month(account, "harbor")
     create_shop(account, "harbor")
     create_imports(account, "harbor")
     client = staff_client()

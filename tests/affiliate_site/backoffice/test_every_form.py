@@ -62,6 +62,7 @@ OWNER_PAGES = {
     "CancelPaymentPage",
     "CatchUpPage",
     "CheckLinkPage",
+    *("CloseMonthPage", "ReopenMonthPage"),
     "CheckPage",
     "ColumnsPage",
     "ConfirmRunPage",
@@ -106,8 +107,9 @@ FINANCE_PAGES = {
     *("DownloadFilesPage", "ImportResultsPage", "PaymentMailsPage", "RunNotePage"),
     *("LiftPage", "PutBackPage", "TakeOutPage"),
     *("AddTaxRulePage", "IssueDocumentsPage", "RemoveTaxRulePage", "SelfBillingPage"),
-    "SetTaxDataPage",
+    *("SetTaxDataPage", "CloseMonthPage"),
 }
+ONLY_HIDDEN_FIELDS = ("CloseMonthPage",)  # errors stand above the form
 UNKNOWN_ID = "00000000-1111-4222-8333-444444444444"
 WRITES = ("INSERT", "UPDATE", "DELETE")
 
@@ -550,7 +552,7 @@ def test_names_the_field_of_a_value_that_is_taken(shared, submit):
             case.call(shared.owner, values)
             answer = submit(case, shared.owner, values)
             transaction.set_rollback(True)
-        if "__all__" in answer.errors:
+        if "__all__" in answer.errors and case.name not in ONLY_HIDDEN_FIELDS:
             problems.append((case.name, answer.errors))
 
     assert not problems, list_lines(problems)

@@ -10,17 +10,21 @@ from django.test import Client
 from accounts.models.api_keys import Role
 from accounts.services.api_keys import create_api_key
 from accounts.services.webhooks import create_webhook
+from affiliate_site.closing_files import render_closing_csv
 from affiliate_site.management.commands.import_account import format_report
 from affiliate_site.moving.balances import compare_balances
 from affiliate_site.moving.importing import AccountImport
 from affiliate_site.moving.source import SourceServer
 from payouts.services.bonuses import grant_bonuses
+from payouts.services.bookkeeping import get_period_closings
 from payouts.services.conversion_updates import restore_conversion
 from payouts.services.explanation import explain_conversion
 from payouts.services.imported_sales import import_payment
 from payouts.services.ledger import get_payable_balances_by_slug
 from payouts.services.payments import cancel_payment
 from payouts.services.payout_methods import set_payout_method
+from payouts.statistics import get_month
+from tests.closed_months import CLOSED_AT, close
 from tests.conftest import NOW, ApiClient
 from tests.document_scenario import bill
 from tests.factories.accounts import AccountFactory
@@ -402,4 +406,34 @@ def test_a_payment_that_the_ledger_refuses_is_nobody_elses(scenario, target, mak
     moving.store_rows("payment", [small], import_payment)
     pks = {pk for (kind, _), pk in moving.imports.known.items() if kind == "payment"}
     assert pks == set(target.payments.values_list("pk", flat=True))
+    assert_ledger_consistent(target)
+
+
+def test_refuses_dates_in_closed_months(source_account, target, make_import):
+    close(target, 3)
+    report = make_import(target).run()
+    codes = {(it["kind"], it["code"]) for it in report.problems}
+    assert codes == {
+        ("conversion", "closed_month"),
+        ("commission", "unknown_conversion"),
+        ("payment", "closed_month"),
+    }
+    (first, *_) = [it for it in report.problems if it["code"] == "closed_month"]
+    assert (first["path"], first["value"]) == ("created_at", "March 2026")
+    assert not target.transfers.filter(created_at__lt=CLOSED_AT).exists()
+
+
+def test_a_mirror_changes_sales_of_closed_months_now(source_account, scenario, target, make_import):
+    make_import(target).run()
+    change_much(scenario)
+    kept = [close(target, month, at=LATER + timedelta(days=60)) for month in (8, 9)]
+    moving = make_import(target, is_mirror=True)  # it began before both were closed
+    report = moving.run()
+    assert report.left_out == {"conversion": 1, "commission": 2, "payment": 1}  # the new ones
+    assert report.updated["commission"]
+    assert report.removed == {"conversion": 1, "payment": 1}
+    for row in kept:
+        month = get_month(row.month)
+        days = {"start": month.first, "end": month.last}
+        assert render_closing_csv(get_period_closings(target, **days)) == row.csv
     assert_ledger_consistent(target)

@@ -15,6 +15,7 @@ from payouts.models.ledger import LedgerAccount
 from payouts.services.documents import count_unbilled, issue_documents, list_unbilled
 from payouts.services.ledger import get_payable_balances_by_slug
 from tests.affiliate_site.moving.tables.building import NOW, build, store
+from tests.closed_months import close
 from tests.document_scenario import set_rule, set_taxes, switch_on
 from tests.ledger_checks import assert_ledger_consistent, snapshot_account
 from tracking.services.custom_fields import create_custom_field
@@ -414,3 +415,50 @@ def test_cells_count_more_than_values_for_empty_ones(scenario, status, approved,
         assert [it.code for it in row.problems] == ["contradiction"]
     else:
         assert (row.problems, row.values["status"]) == ([], found)
+
+
+def test_refuse_new_entries_with_dates_in_closed_months(scenario):
+    account = scenario.account
+    store_sales(account)
+    close(account, 3)
+    again = build(account, "conversions", SALES, defaults=DEFAULTS).preview()
+    assert again.counts == {"created": 0, "known": 4, "not_stored": 0}
+    tables = {
+        "conversions": """Order ID,Affiliate,Amount,Currency,Commission,Status,Created,\
+Day of payment
+n-1,nils,50,EUR,5,approved,2026-03-31T23:59:59Z,
+n-2,nils,50,EUR,5,paid,2026-04-01T00:00:00Z,2026-03-31
+n-3,nils,50,EUR,5,paid,2026-04-01T00:00:00Z,2026-04-02
+n-4,nils,50,EUR,5,approved,2026-02-01,
+""",
+        "payments": """Payment ID,Affiliate,Amount,Currency,Paid
+p-1,nils,1,EUR,2026-03-31
+p-2,nils,1,EUR,2026-04-01
+""",
+        "opening_balances": """Affiliate,Balance,Currency,Date
+nils,1,EUR,2026-03-31
+odette,1,EUR,2026-04-01
+""",
+    }
+    problems = {}
+    for kind, text in tables.items():
+        defaults = DEFAULTS if kind == "conversions" else {}
+        report = build(account, kind, text, defaults=defaults).preview()
+        problems[kind] = [(it.row, it.column, it.code) for it in report.problems]
+        report = build(account, kind, text, defaults=defaults, only_good=True).store()
+        assert [(it.row, it.column, it.code) for it in report.problems] == problems[kind]
+        sentence = report.problems[0].sentence
+    assert problems == {
+        "conversions": [
+            (2, "Created", "closed_month"),
+            (3, "Day of payment", "closed_month"),
+            (5, "Created", "closed_month"),
+        ],
+        "payments": [(2, "Paid", "closed_month")],
+        "opening_balances": [(2, "Date", "closed_month")],
+    }
+    assert sentence == (
+        "March 2026 is closed: choose a later date, or an owner can reopen the month"
+        " (Bookkeeping, Closing of a period)."
+    )
+    assert_ledger_consistent(account)
