@@ -20,7 +20,8 @@ GROUPS = ("Affiliates", "Tracking", "Payouts", "Integration", "Account")
 class MenuEntry:
     """An entry of the sidebar, which leads to the list or page that declares it.
 
-    It is shown to users who may open that, and sorted by `place` within its group.
+    It is shown to users who may open that, and sorted by `place` within its group:
+    those of every day first, the others folded below them.
     """
 
     group: str
@@ -29,6 +30,7 @@ class MenuEntry:
     title: str = ""  # by default that of the list or page
     query: str = ""  # the filters that it leads to
     badge: str = ""  # the attribute of the user with a number
+    is_daily: bool = False  # whether staff see it without unfolding anything
     synonyms: str = ""  # what staff may call it in the command palette
     parameter: str = ""  # of the list: if it is `yes`, this entry is marked, no other one
     url_names: tuple[str, ...] = ()  # pages below the list that it leads to instead
@@ -64,6 +66,21 @@ def list_navigation(request) -> list[dict]:
             for group in GROUPS
         ),
     ]
+
+
+def fold_group(group: dict) -> dict:
+    """The entries of a group that the user may open: of every day, and the rest. A group
+    that has none of every day is folded itself; what has the present page is open."""
+    items = [item for item in group["items"] if item["has_permission"]]
+    daily = [item for item in items if item.get("is_daily")]
+    rest = [item for item in items if not item.get("is_daily")]
+    has_place = any(item["active"] for item in rest)
+    return group | {
+        "daily": daily,
+        "rest": rest,
+        "is_open": bool(daily) or has_place,
+        "is_rest_open": has_place,
+    }
 
 
 def iterate_model_admins() -> Iterator[tuple[str, Any]]:
@@ -129,6 +146,7 @@ def build_item(entry: MenuEntry, url: str, title: str) -> dict:
         "link": f"{url}?{entry.query}" if entry.query else url,
         "group": entry.group,
         "place": entry.place,
+        "is_daily": entry.is_daily,
         "synonyms": entry.synonyms,
     }
 

@@ -37,7 +37,7 @@ from affiliate_site.backoffice.dashboard.onboarding import dismiss_view
 from affiliate_site.backoffice.form_pages import SettingsPage
 from affiliate_site.backoffice.formatters import format_datetime
 from affiliate_site.backoffice.imports.upload_page import template_view
-from affiliate_site.backoffice.navigation import list_navigation
+from affiliate_site.backoffice.navigation import fold_group, list_navigation
 from affiliate_site.backoffice.payouts.document_pages import SelfBillingPage
 from affiliate_site.backoffice.payouts.payer_settings_page import PayerSettingsPage
 from affiliate_site.backoffice.payouts.payment_mails_page import PaymentMailsPage
@@ -165,7 +165,7 @@ class BackOfficeAdminSite(UnfoldAdminSite):
             is_here = request.path == item["link"] or request.path.startswith(item.get("paths", ()))
             # Two entries lead to the commissions: one of them to those to check.
             item["active"] = is_here and item.get("is_active", True)
-        return groups
+        return [fold_group(group) for group in groups]
 
     def search(self, request, extra_context=None):
         """Count what the command palette found, without links to more rows."""

@@ -9,6 +9,9 @@ from axe_playwright_python.base import AXE_SCRIPT
 from tests.e2e.test_accessibility import ANIMATIONS_FINISHED, OVERFLOW, RUN_AXE_SCRIPT
 from tests.e2e.test_back_office import BackOfficePage
 
+UNFOLD_PARENTS = """element => {
+  for (let part = element; (part = part.parentElement.closest("details")); ) part.open = true;
+}"""
 SIDEBAR_WIDTH = 1280  # pixels of the window from which the sidebar is always open
 
 
@@ -64,10 +67,12 @@ class StaffWalk(BackOfficePage):
         return self.main.get_by_role(role, name=name, exact=True)
 
     def go(self, title: str) -> str:
-        """Click an entry of the sidebar."""
+        """Click an entry of the sidebar, which may be folded."""
         self.open_menu()
-        link = self.page.locator("#nav-sidebar-apps .nav-item")
-        return self.load(link.filter(has_text=re.compile(rf"{title}$")))
+        links = self.page.locator("#nav-sidebar-apps .nav-item")
+        link = links.filter(has_text=re.compile(rf"{title}$"))
+        link.evaluate(UNFOLD_PARENTS)
+        return self.load(link)
 
     @property
     def is_phone(self) -> bool:

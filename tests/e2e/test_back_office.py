@@ -234,6 +234,43 @@ def test_leads_to_the_first_wrong_field(back_office, kind, width):
     )
 
 
+def test_the_sidebar_folds_by_keyboard_and_stays_so(back_office):
+    def press(text):
+        back_office.page.locator("#nav-sidebar-apps summary").get_by_text(text, exact=True).focus()
+        back_office.page.keyboard.press("Enter")
+
+    def is_shown(title):
+        links = back_office.page.locator("#nav-sidebar-apps .nav-item")
+        return links.filter(has_text=re.compile(rf"{title}$")).is_visible()
+
+    back_office.page.set_viewport_size({"width": 1400, "height": 844})
+    back_office.open("")
+    assert is_shown("Programs")
+    assert not is_shown("API keys")
+    press("Affiliates")
+    press("Integration")
+
+    back_office.open("payouts/payment/")
+    assert not is_shown("Programs")
+    assert is_shown("API keys")
+
+    back_office.open("tracking/program/")
+    assert is_shown("Programs")  # this page is there
+
+
+def test_the_sidebar_needs_no_script(back_office, chromium):
+    context = open_context(chromium, java_script_enabled=False)
+    context.add_cookies(back_office.page.context.cookies())
+    page = context.new_page()
+    for width in (1400, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(f"{back_office.home}/admin/")
+        page.locator("summary").get_by_text("Integration", exact=True).click()
+        page.get_by_role("link", name="API keys").click()
+        page.wait_for_url("**/accounts/apikey/")
+    context.close()
+
+
 def test_archives_a_program(back_office, scenario):
     back_office.open(f"tracking/program/{scenario.program.pk}/change/")
     back_office.click('a:has-text("Archive")')
@@ -253,7 +290,7 @@ def test_shows_links_with_qr_codes(back_office, scenario, width):
         back_office.open(f"tracking/{model_name}/{row_id}/change/")
         back_office.page.click("text=Copy >> nth=0")
         assert link in back_office.page.inner_text(".backoffice-links")
-        back_office.page.click("summary >> nth=0")
+        back_office.page.click("[role=main] summary >> nth=0")
         background = back_office.page.evaluate(
             "getComputedStyle(document.querySelector('.backoffice-qr-code')).backgroundColor"
         )

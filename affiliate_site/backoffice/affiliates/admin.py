@@ -121,7 +121,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
     the program that the list is filtered by.
     """
 
-    menu = (MenuEntry("Affiliates", 30, "group"),)
+    menu = (MenuEntry("Affiliates", 30, "group", is_daily=True),)
     tabs = {"All": ""} | {it.label: f"{SegmentFilter.parameter_name}={it}" for it in Segment}
     empty_state = (
         "No affiliates yet. Choose “Add affiliate” to create one, then add it to a program."
@@ -253,7 +253,7 @@ class AffiliateAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAd
 class EnrollmentAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Affiliates of programs, their approval and their links."""
 
-    menu = (MenuEntry("Affiliates", 40, "how_to_reg"),)
+    menu = (MenuEntry("Affiliates", 40, "how_to_reg", is_daily=True),)
     tabs = {
         "All": "",
         "Pending": "approved=pending",

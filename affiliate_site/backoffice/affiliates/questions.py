@@ -130,7 +130,16 @@ class CloseQuestionPage(QuestionPage):
 
 @admin.register(Question)
 class QuestionAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    menu = (MenuEntry("Affiliates", 90, "help", query="state__exact=open", badge="open_questions"),)
+    menu = (
+        MenuEntry(
+            "Affiliates",
+            90,
+            "help",
+            query="state__exact=open",
+            badge="open_questions",
+            is_daily=True,
+        ),
+    )
     empty_state = (
         "No questions yet. Affiliates can ask in the portal why a sale is missing, or"
         " about a sale that they see."

@@ -186,10 +186,11 @@ class ConversionAdmin(
     """Conversions, with an explanation of attribution and commissions."""
 
     menu = (
-        MenuEntry("Tracking", 30, "shopping_cart"),
+        MenuEntry("Tracking", 30, "shopping_cart", is_daily=True),
         MenuEntry(
             *("Tracking", 5, "bar_chart", PartnerReportPage.title),
             synonyms="statistics performance ranking",
+            is_daily=True,
             url_names=(PartnerReportPage.name,),
         ),
     )

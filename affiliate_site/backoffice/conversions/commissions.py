@@ -124,7 +124,7 @@ class CommissionAdmin(
     OrderSearchMixin, AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin
 ):
     menu = (
-        MenuEntry("Tracking", 50, "percent"),
+        MenuEntry("Tracking", 50, "percent", is_daily=True),
         MenuEntry(
             "Tracking",
             60,
@@ -132,6 +132,7 @@ class CommissionAdmin(
             "To check",
             query=TO_CHECK,
             badge="to_check",
+            is_daily=True,
             parameter="to_check",
         ),
     )

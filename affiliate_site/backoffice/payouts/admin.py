@@ -222,7 +222,7 @@ class BalanceAdmin(
 ):
     """The balance due to each affiliate, per currency; actions pay it."""
 
-    menu = (MenuEntry("Payouts", 10, "account_balance"),)
+    menu = (MenuEntry("Payouts", 10, "account_balance", is_daily=True),)
     list_actions = (ListAction(30, "Pay affiliates", "balance__gt=0", "payouts.add_payment"),)
     empty_state = (
         "No balances due. Approve a commission to add its amount to the balance of the affiliate."
@@ -307,7 +307,7 @@ class PaymentAdmin(
 ):
     """Payments; canceling one makes its amount due again."""
 
-    menu = (MenuEntry("Payouts", 30, "payments"),)
+    menu = (MenuEntry("Payouts", 30, "payments", is_daily=True),)
     empty_state = (
         "No payments yet. Select affiliates under Balances and choose “Pay balance in full”."
     )

@@ -79,7 +79,7 @@ def sum_lines(request, runs) -> dict[int, RunLines]:
 
 @admin.register(PayoutRun)
 class PayoutRunAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
-    menu = (MenuEntry("Payouts", 20, "event_repeat"),)
+    menu = (MenuEntry("Payouts", 20, "event_repeat", is_daily=True),)
     list_actions = (ListAction(40, "Import payout results", permission="payouts.add_payment"),)
     empty_state = (
         "No payout runs yet. Choose “Add payout run” to draft the payments of all that is due."

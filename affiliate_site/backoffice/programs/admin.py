@@ -99,7 +99,7 @@ class RateTable:
 class ProgramAdmin(ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     """Programs with their rules, rates and bonuses."""
 
-    menu = (MenuEntry("Affiliates", 10, "campaign"),)
+    menu = (MenuEntry("Affiliates", 10, "campaign", is_daily=True),)
     empty_state = (
         "No programs yet. A program holds the rules by which affiliates earn. Choose"
         " “Add program” to create the first one."

@@ -192,7 +192,15 @@ def format_amount(row) -> str:
 @admin.register(RiskCase)
 class RiskCaseAdmin(AffiliateSearchMixin, ObjectPageMixin, ReadOnlyBackOfficeAdmin):
     menu = (
-        MenuEntry("Tracking", 70, "shield", query=OPEN_CASES, badge="open_cases", synonyms="fraud"),
+        MenuEntry(
+            "Tracking",
+            70,
+            "shield",
+            query=OPEN_CASES,
+            badge="open_cases",
+            synonyms="fraud",
+            is_daily=True,
+        ),
     )
     tabs = {"Undecided": OPEN_CASES, "All": ""}
     list_actions = (ListAction(60, "Decide risk cases", OPEN_CASES),)

@@ -30,6 +30,7 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const [selector, label] of SCROLL_REGION_LABELS) {
     for (const element of document.querySelectorAll(selector)) element.dataset.simplebarAriaLabel = label;
   }
+  document.querySelectorAll("[data-nav-part]").forEach(rememberFolding);
   document.getElementById("tabs-items")?.setAttribute("aria-label", "Tabs");
   document.getElementById("tabs-dropdown")?.setAttribute("aria-label", "More tabs");
   document.querySelector("#tabs-items > .active")?.setAttribute("aria-current", "page");
@@ -54,6 +55,16 @@ window.addEventListener("load", () => requestAnimationFrame(() => {
   if (wrong) focusWrongField(wrong);
   else if (document.activeElement === document.body) document.querySelector("[autofocus]")?.focus();
 }));
+
+// What is folded in the sidebar stays so on other pages, but for the part with the page.
+function rememberFolding(part) {
+  const key = `sidebar: ${part.dataset.navPart}`;
+  const stored = localStorage.getItem(key);
+  if (stored && !part.querySelector(".active")) part.open = stored === "open";
+  part.firstElementChild.addEventListener("click", () => {
+    localStorage.setItem(key, part.open ? "folded" : "open");
+  });
+}
 
 function focusWrongField(field) {
   for (let part = field.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
