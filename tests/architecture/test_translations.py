@@ -19,9 +19,9 @@ FIXED = re.compile(r"%\(\w+\)s|%%|\$?\{+\w*\}+|</?[^>]+>|https?://\S+|\n")
 SAME_AS_IN_ENGLISH = {
     "de": {
         *("Bonus", "Code", "ID", "Link", "Links", "Name", "Postbacks"),
-        *("Sub-ID", "Text"),
+        *("Sub-ID", "Text", "{reward}: {cases}."),
     },
-    "es": {"Banners", "ID", "Postbacks", "Sub-ID"},
+    "es": {"Banners", "ID", "Postbacks", "Sub-ID", "{reward}: {cases}."},
     "fr": {
         *("Code", "Commission", "Commissions", "Date", "Page", "Pages", "Postbacks"),
         *("Questions", "Correction", "%(width)s x %(height)s pixels"),

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -81,6 +82,7 @@ COMMANDS = {
     "set_page_tracking": ("--require-signatures",),
     "set_plan": ("pro",),
     "set_portal_host": ("--none",),
+    "set_rates": ("{program}", f"--file={Path(__file__).with_name('rates.json')}"),
     "unlock_account": (),
     "unarchive_program": ("{archived_program}",),
 }
@@ -109,6 +111,7 @@ OTHER_COMMANDS = {
     "explain": "reads",
     "import_payout_results": "tests/payouts/services/test_payout_results.py",
     "rotate_encryption": "commits each batch: tests/payouts/services/test_encryption",
+    "rates": "reads",
     "report": "reads, and stores days of statistics",
     "statement": "reads",
     "what_if": "reads",
