@@ -270,9 +270,11 @@ def _erase_payout_details(account: Account, affiliate: Affiliate) -> int:
 
     def change(commission: Commission) -> None:
         calculation = json.loads(commission.calculation)
-        for ancestor in calculation.get("skipped", ()):
-            if ancestor["affiliate"] == affiliate.slug:
-                ancestor["affiliate"] = erased_id
+        rates = [calculation["rate"]["source"], *calculation.get("choice", {}).get("rates", ())]
+        words = [rate["words"] for rate in rates if "words" in rate]
+        for each in (*calculation.get("skipped", ()), *words):
+            if each.get("affiliate") == affiliate.slug:
+                each["affiliate"] = erased_id
         commission.calculation = json.dumps(calculation, sort_keys=True)
 
     names = fold_names([affiliate.firstname, affiliate.lastname, affiliate.email])

@@ -268,8 +268,9 @@ class AddConversionPage(MoneyFormPage):
     form_class = NewConversionForm
     explanation = (
         "For sales that were not tracked. You see who earns what before anything is stored."
-        " A sale of an earlier day is attributed, held and counted as of then; its rates"
-        " are those of today, as earlier ones are not kept, and so are its ledger entries."
+        " A sale of an earlier day is attributed, held and counted as of then, and rates for"
+        " some sales are those of its day. Rates of commission types and groups, of which"
+        " earlier ones are not kept, are those of today, and so are its ledger entries."
     )
 
     def get_initial(self):
@@ -306,7 +307,7 @@ class AddConversionPage(MoneyFormPage):
         return [
             ("Sale", format_money(conversion.amount, conversion.currency)),
             ("Sold", format_datetime(conversion.created_at)),
-            ("Rates", day != today and "those of today: earlier ones are not kept"),
+            ("Rates", day != today and "of types and groups: today's; for some sales: that day's"),
             ("Affiliate", conversion.affiliate.slug),
             ("Program", conversion.program.title),
             (

@@ -10,6 +10,7 @@ from accounts.errors import ErrorList
 from accounts.models.audit_log import AuditLogEntry
 from payouts.errors import PastDay
 from payouts.services.conversion_updates import update_conversion
+from payouts.services.erasure import erase_person
 from payouts.services.explanation import explain_conversion
 from payouts.services.program_rates import list_program_rates, set_rates
 from payouts.services.programs import delete_commission_type, delete_group
@@ -335,3 +336,18 @@ def test_rates_of_a_removed_group_or_type_are_gone(replace, sell, scenario):
 
     assert get_rates(scenario) == [STANDARD]
     assert sell()["amount"] == 10
+
+
+def test_erasure_takes_the_affiliate_out_of_stored_rates(replace, scenario):
+    """What is stored gives the same result afterwards."""
+    account, mina = scenario.account, scenario.mina.affiliate
+    odette = scenario.create_enrolled_affiliate("Odette", "Varga")
+    replace(STANDARD, {"percentage": "20", "affiliate": mina.slug})
+    conversion = scenario.create_conversion("100", at=AT)
+    scenario.create_conversion("100", affiliate=odette, at=AT)
+
+    erase_person(account, identifier=mina.slug, at=AT)
+
+    texts = " ".join(account.commissions.values_list("calculation", flat=True))
+    assert "minakessler" not in texts
+    assert explain_conversion(account, conversion_id=conversion.pk).differences == []
